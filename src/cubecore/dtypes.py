@@ -38,7 +38,7 @@ class ElementType:
 
     @property
     def c0(self) -> int:
-        """Elements in 32 bytes: the inner extent of a fractal (TCubeTiling structure and Mmad)."""
+        """Elements in 32 bytes: the inner size of a fractal (TCubeTiling structure and Mmad)."""
         return DATA_BLOCK_BYTES * 8 // self.bits
 
     @property

@@ -117,7 +117,7 @@ L0C_FRACTAL = Fractal(FRACTAL_ROWS, FRACTAL_ROWS)
 
 
 def nz_multiple(c0: int, *, along_k: bool, inner: bool) -> int:
-    """Return what an extent of an operand in NZ is a multiple of, as it is stored.
+    """Return what a size of an operand in NZ is a multiple of, as it is stored.
 
     Table 1 of the seeds has C0 along K and 16 along M and N; the vendor's Matmul pages have C0
     along the inner axis, which is stored contiguously, and 16 along the outer one. Both are asked.

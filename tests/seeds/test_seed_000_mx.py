@@ -134,7 +134,7 @@ def test_mx_type_para_acts_in_mdl_and_with_scales_only():
             for a in check_tiling(tiling_of(problem, **wrong), problem, NEW).advice
             if a.id == "MX-TYPE-PARA-UNUSED"
         )
-        where = "the NORM template" if problem.mx else "a product without scales"
+        where = "the NORM template" if problem.mx else "a matmul without scales"
         assert advice.message == f"mxTypePara = -1 has no effect in {where}"
         assert advice.source == "TCubeTiling structure, newer edition, table 1"
     used = check_tiling(tiling_of(mdl), mdl, NEW).advice

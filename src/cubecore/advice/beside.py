@@ -29,7 +29,7 @@ LEAST_SAVED = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A plan for the same product by another kernel or layout, much faster than the one asked for.
+    """A plan for the same matmul by another kernel or layout, much faster than the one asked for.
 
     `what` differs, in words; `command` plans it.
     """

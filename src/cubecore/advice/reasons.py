@@ -1,4 +1,4 @@
-"""Reasons for the time of a product, in words: most are timed again with their cause left out.
+"""Reasons for the time of a matmul, in words: most are timed again with their cause left out.
 
 A cause is left out on the chip or in the tiling, whether or not such a chip or tiling could be; the
 difference is the cost that is told. Costs of several reasons do not add up.
@@ -33,7 +33,7 @@ START_SHARE, SCALAR_SHARE, EVEN = 0.1, 0.8, 0.9
 READ_AGAIN = 1.1
 """Times A and B that device memory brings before it is told."""
 MEASURED_HEIGHTS = {"rows": 2.59, "blocks": 1.62, "chunks": 1.62}
-"""Factors by which rows that begin off 256 B slow the published product that they slow most, as the
+"""Factors by which rows that begin off 256 B slow the published matmul that they slow most, as the
 model has it: where rows lie so apart, and where blocks begin so. More rests on no measurement."""
 ROW_STARTS, LONG_ROWS = "row starts", "long rows"
 _MANY_L2 = 1 << 50
@@ -41,7 +41,7 @@ _MANY_L2 = 1 << 50
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One cause of a product's time.
+    """One cause of a matmul's time.
 
     `cause` names the kind and `text` says what it is, with the field to change where one helps.
     `cycles` are those that are saved without it, None where it cannot be left out alone.
@@ -66,7 +66,7 @@ class Reason:
 
 
 def reasons(product: TimedProduct, line: Timeline) -> tuple[Reason, ...]:
-    """Return why a product whose timeline is `line` takes its time, the dearest cause first."""
+    """Return why a matmul whose timeline is `line` takes its time, the dearest cause first."""
     kinds = _read_again, _serial_products, _scalar_unit
     others = [reason for kind in kinds for reason in kind(product, line)]
     return dearest([*_without_line(product, line.cycles), *others], line.cycles)
@@ -90,7 +90,7 @@ def dearest(candidates: Sequence[Reason], cycles: int) -> tuple[Reason, ...]:
 
 
 def _cycles(product: TimedProduct) -> int:
-    """Return the cycles of a product, without its trees where that is known."""
+    """Return the cycles of a matmul, without its trees where that is known."""
     if product.step is None and not product.padded:
         closed_form = launch_time(product.problem, product.tiling, product.chip)
         if closed_form is not None:
@@ -186,9 +186,9 @@ def _together(penalised: Sequence[_OffBoundary]) -> str:
 
 
 def padded_extents(product: TimedProduct) -> tuple[str, Mapping[str, int]] | None:
-    """Return how rows of A or B begin off the boundary, and the extents that put them on it.
+    """Return how rows of A or B begin off the boundary, and the sizes that put them on it.
 
-    The extents are those of the problem that change, "n" or another. None where rows begin on it,
+    The sizes are those of the problem that change, "n" or another. None where rows begin on it,
     or where the chip has no cost for it.
     """
     off = [one for one in _all_off_boundary(product) if one.extents]
@@ -356,7 +356,7 @@ def _scalar_unit(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
 
 
 def reasons_lines(reasons: Sequence[Reason], cycles: int) -> list[str]:
-    """Return why a product takes its cycles, with the share that is saved without each cause."""
+    """Return why a matmul takes its cycles, with the share that is saved without each cause."""
     rows = []
     for one in reasons:
         share = "" if one.cycles is None else f"{one.cycles / cycles:.0%}"

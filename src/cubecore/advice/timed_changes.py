@@ -153,7 +153,7 @@ def _changes_table(changes: Iterable[TimedChange]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Variant:
-    """A changed product and how the change is described."""
+    """A changed matmul and how the change is described."""
 
     of: str
     what: str
@@ -175,7 +175,7 @@ def tiling_change(kind: str, given: TCubeTiling, ranked: Ranked, cycles: int) ->
 
 
 def product_changes(product: TimedProduct, line: Timeline) -> TimedChanges:
-    """Return what would help a product whose timeline is `line`.
+    """Return what would help a matmul whose timeline is `line`.
 
     Equal requests give equal answers; ties are in the order of the kinds.
     """
@@ -260,7 +260,7 @@ def _change(kind: str, variant: _Variant, product: TimedProduct, line: Timeline)
 def _fastest(
     product: TimedProduct, wanted: Mapping[str, Limits], *, but: TCubeTiling | None = None
 ) -> TimedProduct:
-    """Return the product in the fastest tiling that is as wanted, other than `but`.
+    """Return the matmul in the fastest tiling that is as wanted, other than `but`.
 
     The likeliest are timed, since the closed form that ranks them is not the model.
     """
@@ -372,7 +372,7 @@ def _more_cores(product: TimedProduct) -> _Variant:
 
 
 def _asked(product: TimedProduct, **keys: Any) -> TimedProduct:
-    """Return the product of a changed request in the same tiling, in another if it must."""
+    """Return the matmul of a changed request in the same tiling, in another if it must."""
     changed = replace(product, problem=replace(product.problem, **keys))
     return changed if changed.legal else _fastest(changed, {})
 
@@ -468,10 +468,10 @@ PRODUCT_CHANGES: Mapping[str, Callable[[TimedProduct], _Variant]] = {
     "constant tiling": _constant,
     "AI Cores": _wider_chip,
 }
-"""Functions that make a changed product, by the kind of change; each says what the kind means."""
+"""Functions that make a changed matmul, by the kind of change; each says what the kind means."""
 
 
 def meanings_of_changes() -> dict[str, str]:
-    """Return the meaning of each kind of change, of a product or of a chip."""
+    """Return the meaning of each kind of change, of a matmul or of a chip."""
     tried = {kind: getdoc(make) or "" for kind, make in PRODUCT_CHANGES.items()}
     return {**{kind: what for kind, (_, what) in HARDWARE.items()}, **tried}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cubecore.timing.records import Timeline
 
 TERMS = (*OPERATOR_TERMS, COLLECTIVES)
-"""The terms of a step beside its products; each can be left out."""
+"""The terms of a step beside its matmuls; each can be left out."""
 FUSED = (
     "an instruction of three goes to UB: this architecture computes in registers (an assumption)"
 )

@@ -153,7 +153,7 @@ class TilingPlan(Presented):
             yield Reason(ROW_STARTS, text, self.predicted.cycles - self._cycles_with(extents))
 
     def _cycles_with(self, extents: Mapping[str, int]) -> int:
-        """Return the cycles of the plan for the problem with other extents; its own if none is."""
+        """Return the cycles of the plan for the problem with other sizes; its own if none is."""
         p = self.problem
         m, n, k = (extents.get(axis, own) for axis, own in (("m", p.m), ("n", p.n), ("k", p.k)))
         try:

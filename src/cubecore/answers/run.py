@@ -1,4 +1,4 @@
-"""The answer of `run`: C, how far it is from the product, and the findings."""
+"""The answer of `run`: C, how far it is from the matmul, and the findings."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 class Verification:
     """The comparison of a result with the product.
 
-    Errors are of elements compared in float64: all of them, or, for a large product of floats,
+    Errors are of elements compared in float64: all of them, or, for a large matmul of floats,
     those that a float32 product leaves in doubt and the farthest of each block of rows; `compared`
     counts them.
     `tolerance` is the largest limit of those elements; each has its own. `worst` is the largest
     error over its limit. `nan` and `infinite` count elements of the product, `nonfinite_differ`
-    those where the product or the result is not finite and the other is not the same. `policy` says
+    those where the matmul or the result is not finite and the other is not the same. `policy` says
     how limits are derived.
     """
 
@@ -77,7 +77,7 @@ class Run(Presented):
 
     @property
     def verified(self) -> bool:
-        """True if the result is the product and there is no finding but notes."""
+        """True if the result is the matmul and there is no finding but notes."""
         return self.verification.verified and not faults(self.findings)
 
     @property

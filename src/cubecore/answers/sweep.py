@@ -1,4 +1,4 @@
-"""The answer of `sweep`: a product timed over the values of one or two axes."""
+"""The answer of `sweep`: a matmul timed over the values of one or two axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer of `time`: where the cycles of a product go."""
+"""The answer of `time`: where the cycles of a matmul go."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def time_legal(
 
 
 def product_interval(us: float, request: TilingRequest) -> Interval:
-    """Return the interval of a product's time."""
+    """Return the interval of a matmul's time."""
     return interval(us, request.chip.arch, "known", request.problem.a_type.bits)
 
 

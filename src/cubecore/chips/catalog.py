@@ -130,9 +130,9 @@ def _own(path: str, text: str) -> Chip:
 
 @cache
 def expand_family(name: str) -> tuple[str, ...]:
-    """Return the SoC names that a family or product name may mean; empty if none does.
+    """Return the SoC names that a family or matmul name may mean; empty if none does.
 
-    Case, spaces, punctuation and the words "product" and "series" do not count.
+    Case, spaces, punctuation and the words "matmul" and "series" do not count.
     """
     wanted = _fold(name)
     return tuple(soc for soc in chip_names() if wanted in _names_of(soc))

@@ -1,4 +1,4 @@
-"""Costs of copies and products on a chip, as formulas over the chip's constants.
+"""Costs of copies and matmuls on a chip, as formulas over the chip's constants.
 
 The planner's closed form and the instructions' costs both come from here. Arguments may be integers
 or NumPy arrays; results are cycles, not rounded. A constant that the catalogue does not know adds
@@ -26,7 +26,7 @@ PITCH_CONFLICT_BYTES = 8 * 1024
 def mad_cycles(
     chip: Chip, a: ElementType, m: Column, n: Column, k: Column, *, hf32: bool = False
 ) -> Column:
-    """Return the Cube's cycles for an m x k by k x n product without its head.
+    """Return the Cube's cycles for an m x k by k x n matmul without its head.
 
     The axes are rounded up to the fractal (16, 16, C0), as the hardware computes whole fractals
     (asc-devkit, cycles of Mmad). `hf32` says that float32 inputs are rounded to HF32.
@@ -42,11 +42,11 @@ def mad_cycles(
 
 
 DEPENDENT_MAD_FRACTALS = 10
-"""Products onto one tile of fewer 16 x 16 fractals need a barrier (C API, asc_mmad)."""
+"""Matmuls onto one tile of fewer 16 x 16 fractals need a barrier (C API, asc_mmad)."""
 
 
 def are_dependent(m: Column, n: Column) -> Column:
-    """Return where products onto one m x n tile of C have to wait for each other."""
+    """Return where matmuls onto one m x n tile of C have to wait for each other."""
     return ceil_div(m, FRACTAL_ROWS) * ceil_div(n, FRACTAL_ROWS) < DEPENDENT_MAD_FRACTALS
 
 

@@ -71,13 +71,13 @@ CUBE_COMBINATIONS: dict[str, tuple[Combination, ...]] = {
 }
 """Rows by architecture; an architecture that is not here has `EARLIER_COMBINATIONS`.
 
-Kirin 9030 (3113) takes no bias: so says the page Mmad's table of products, which table 6
+Kirin 9030 (3113) takes no bias: so says the page Mmad's table of matmuls, which table 6
 contradicts with a half bias. Uncertain.
 """
 
 EARLIER_COMBINATIONS = _EARLIER
 HALF_SUM_ARCHS = ("3003", "3113")
-"""Architectures that sum products of halves in half (Mmad, tables 6 and 7)."""
+"""Architectures that sum matmuls of halves in half (Mmad, tables 6 and 7)."""
 
 
 UNIT_FLAG_ARCHS = ("2201", "3510")
@@ -85,7 +85,7 @@ UNIT_FLAG_ARCHS = ("2201", "3510")
 page of asc_mmad has the parameter."""
 L0A_NZ_ARCHS = ("3510",)
 """Architectures that hold the left matrix as NZ in L0A; the others hold it as ZZ (asc-devkit,
-LoadData 3D, constraints: L0A and L0B by product)."""
+LoadData 3D, constraints: L0A and L0B by matmul)."""
 MATMUL_UNIT_FLAG_ARCHS = UNIT_FLAG_ARCHS
 """Architectures where the Matmul templates can use it (asc-devkit, matmul_high_performance)."""
 IBSHARE_ARCHS = ("2201", "3510")

@@ -6,7 +6,7 @@ from cubecore.errors import refuse, unable
 TIMED_ARCHS = ("2201", "3510")
 """Architectures whose rates are published, or measured."""
 RUNNABLE_ARCHS = (*TIMED_ARCHS, "3003", "3113")
-"""Architectures whose instructions of a product are declared."""
+"""Architectures whose instructions of a matmul are declared."""
 _LARGEST_BUFFER = 2**30
 
 

@@ -1,1 +1,1 @@
-"""Language models as the matrix products of a step, read from Hugging Face configs."""
+"""Language models as the matrix matmuls of a step, read from Hugging Face configs."""

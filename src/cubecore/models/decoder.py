@@ -33,7 +33,7 @@ class LatentAttention:
 
 @dataclass(frozen=True, slots=True)
 class Mlp:
-    """A feed-forward block of a width; `gated` has a product for the gate beside that up."""
+    """A feed-forward block of a width; `gated` has a matmul for the gate beside that up."""
 
     width: int
     gated: bool = True
@@ -45,7 +45,7 @@ class Experts:
     """A mixture of experts, of which a token takes `per_token`.
 
     `shared_width` is the width of the experts that every token takes, together; `shared_gate` is
-    True where a product of one column weighs them.
+    True where a matmul of one column weighs them.
     """
 
     count: int
@@ -69,7 +69,7 @@ class LayerKind:
 class Decoder:
     """A decoder: its layers by kind, and the head that makes logits.
 
-    `left_out` names the parts of the config that no product is listed for. A layer has `norms`
+    `left_out` names the parts of the config that no matmul is listed for. A layer has `norms`
     norms of the hidden size, and with `head_norms` one of queries and one of keys by head. With
     `tied`, the embedding of tokens is the head's weight. `context_limit` is the longest context of
     the model, `stored_type` the type of the checkpoint's weights; the config gives them in

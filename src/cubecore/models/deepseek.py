@@ -8,7 +8,7 @@ from cubecore.models.experts import mixed, routed
 def deepseek(config: Config) -> Decoder:
     """Return the decoder; the first layers are dense, then every `moe_layer_freq`-th has experts.
 
-    A model without `q_lora_rank` makes its queries in one product (V2-Lite).
+    A model without `q_lora_rank` makes its queries in one matmul (V2-Lite).
     """
     of_layer = LatentAttention(
         heads=config.whole("num_attention_heads"),

@@ -1,4 +1,4 @@
-"""The operators of a step beside its products: attention, norms, activations and the like."""
+"""The operators of a step beside its matmuls: attention, norms, activations and the like."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ _WIDTHS = (64, 128, 256)
 class StepOperator:
     """One operator: its `op` and `extents` as `time --op` has them, its `launches` in a step.
 
-    `missing` says why it has no extents; `assumed` what the extents take for granted.
+    `missing` says why it has no sizes; `assumed` what the sizes take for granted.
     """
 
     term: str
@@ -47,7 +47,7 @@ def step_operators(
 ) -> tuple[StepOperator, ...]:
     """Return the operators of a step on one card, in the order in which a layer computes them.
 
-    `quantised`: products take integers, made of their inputs token by token.
+    `quantised`: matmuls take integers, made of their inputs token by token.
     """
     found: list[StepOperator] = []
     for kind in decoder.layers:

@@ -12,7 +12,7 @@ def phi3(config: Config) -> Decoder:
 
 
 def phi(config: Config) -> Decoder:
-    """Return the decoder of Phi-1, 1.5 and 2: every product has a bias, the block no gate."""
+    """Return the decoder of Phi-1, 1.5 and 2: every matmul has a bias, the block no gate."""
     block = Mlp(config.whole("intermediate_size"), gated=False, bias=True)
     of_layer = attention(config, qkv_bias=True, out_bias=True)
     layers = LayerKind("layer", config.whole("num_hidden_layers"), of_layer, block)

@@ -1,4 +1,4 @@
-"""The products of a step: every matrix product of a decoder on one card, fused and split."""
+"""The matmuls of a step: every matrix matmul of a decoder on one card, fused and split."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,11 +19,11 @@ ATTENTION, BLOCK, ROUTER, SHARED, EXPERTS, HEAD = PARTS = (
 
 @dataclass(frozen=True, slots=True)
 class StepProduct:
-    """One product, C[m, n] = A[m, k] B[k, n], or a batch of them in one launch.
+    """One matmul, C[m, n] = A[m, k] B[k, n], or a batch of them in one launch.
 
     `layers` names the kind of layer, or the head; `part` the part of it: attention, block, router,
     shared experts, experts or head. `launches` counts the launches of a step. `variants` has
-    the ways of computing the layer that it belongs to: projections of one input in one product
+    the ways of computing the layer that it belongs to: projections of one input in one matmul
     (fused) or each in its own (split). `kept` is True where a quantised model usually keeps its
     16-bit weights. `stored_kn` is True where the weights lie as [k, n], not as [n, k].
     """
@@ -53,7 +53,7 @@ class StepProduct:
 
 
 def step_products(decoder: Decoder, step: InferenceStep) -> tuple[StepProduct, ...]:
-    """Return the products of a step, in the order in which a layer computes them.
+    """Return the matmuls of a step, in the order in which a layer computes them.
 
     Raises
     ------
@@ -106,7 +106,7 @@ class _Part:
         kept: bool = False,
         stored_kn: bool = False,
     ) -> StepProduct:
-        """Return a product of every such layer; its depth is the hidden size unless given."""
+        """Return a matmul of every such layer; its depth is the hidden size unless given."""
         m = self.step.tokens if rows is None else rows
         k = self.hidden if depth is None else depth
         name_and_count = (name, self.layers, self.part, self.count)
@@ -114,7 +114,7 @@ class _Part:
         return StepProduct(*name_and_count, *extents, bias, variants, kept, stored_kn)
 
     def joined(self, name: str, parts: dict[str, int], *, bias: bool = False) -> list[StepProduct]:
-        """Return projections of one input: in one product, and each in its own."""
+        """Return projections of one input: in one matmul, and each in its own."""
         together = self.product(name, sum(parts.values()), bias=bias, variants=(FUSED,))
         apart = [
             self.product(part, columns, bias=bias, variants=(SPLIT,))
@@ -175,7 +175,7 @@ def _latent(part: _Part, attention: LatentAttention) -> Iterator[StepProduct]:
 
 
 def _mlp(part: _Part, block: Mlp, prefix: str = "") -> Iterator[StepProduct]:
-    """Yield the products of a feed-forward block."""
+    """Yield the matmuls of a feed-forward block."""
     width = part.shared("the block's width", block.width)
     if block.gated:
         parts = {f"{prefix}gate_proj": width, f"{prefix}up_proj": width}

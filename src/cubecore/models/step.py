@@ -13,7 +13,7 @@ class InferenceStep:
     """One step of a model on one of several cards.
 
     `batch` sequences go through `tp` cards that divide heads and widths. In ``prefill`` each brings
-    `seq` tokens; in ``decode`` one, behind a context of `seq`, on which no product depends.
+    `seq` tokens; in ``decode`` one, behind a context of `seq`, on which no matmul depends.
     `ep` cards divide the experts, 1 where each card has a part of every expert; as many groups of
     `tp` cards as that makes bring tokens to them.
 
@@ -52,5 +52,5 @@ class InferenceStep:
 
     @property
     def tokens(self) -> int:
-        """Tokens that the group's cards compute: the rows of every product but the head's."""
+        """Tokens that the group's cards compute: the rows of every matmul but the head's."""
         return self.batch * (self.seq or 1) if self.phase == "prefill" else self.batch

@@ -1,4 +1,4 @@
-"""One product on one chip in one tiling, timed: what `time` and its what-ifs have in common."""
+"""One matmul on one chip in one tiling, timed: what `time` and its what-ifs have in common."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""model: a step of a language model: its products, planned and timed, and its other terms."""
+"""model: a step of a language model: its matmuls, planned and timed, and its other terms."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 DEFAULT_TYPE = "bfloat16"
 _WIDE = ("float16", "bfloat16", "float32")
-"""Types in which a product leaves its result; narrower ones leave 16 bits."""
+"""Types in which a matmul leaves its result; narrower ones leave 16 bits."""
 _DEQUANTISED = MappingProxyType({"int8": "VDEQF16", "int4": "VDEQF16"})
-"""Modes of fixpipe that make float16 of integer products with a scale for each column."""
+"""Modes of fixpipe that make float16 of integer matmuls with a scale for each column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _planned_step(
     store: str | None,
     progress: Callable[[int], None],
 ) -> ModelStep:
-    """Plan every product of a step; `keys` of a problem are those that all have in common."""
+    """Plan every matmul of a step; `keys` of a problem are those that all have in common."""
     products = step_products(decoder, step)
     problems = [
         {**keys, **_problem(product, types.kept if product.kept else types.products)}
@@ -197,7 +197,7 @@ def _type(given: object, subject: str) -> str:
 
 
 def _problem(product: StepProduct, kind: str) -> Json:
-    """Return the keys of a product's problem: weights as a checkpoint has them."""
+    """Return the keys of a matmul's problem: weights as a checkpoint has them."""
     keys: Json = {name: getattr(product, name) for name in ("m", "n", "k", "batch")}
     keys |= {"a": kind, "trans_b": not product.stored_kn}
     if kind in _DEQUANTISED:
@@ -216,7 +216,7 @@ def _planned(
     store: str | None,
     progress: Callable[[int], None],
 ) -> Iterator[PlannedProduct]:
-    """Yield each product with its plan; equal problems are planned once."""
+    """Yield each matmul with its plan; equal problems are planned once."""
     different = list(dict.fromkeys(_key(request) for request in requests))
     asked = {_key(request): request.problem for request in requests}
     answers: dict[str, QueryAnswer] = {}

@@ -128,7 +128,7 @@ def legal_or_planned(
     Raises
     ------
     RequestError
-        If the tiling is malformed, or its extents or fields differ from those asked for.
+        If the tiling is malformed, or its sizes or fields differ from those asked for.
     IllegalTilingError
         If the tiling breaks a rule.
     NoLegalTilingError

@@ -73,7 +73,7 @@ def make_request(
 
 
 def _with_extents(asked: JsonMapping, tiling: object) -> JsonMapping:
-    """Return the keys of a problem with the extents that only the tiling has."""
+    """Return the keys of a problem with the sizes that only the tiling has."""
     if tiling is None or None not in {asked.get(name) for name in ("m", "n", "k")}:
         return asked
     given = as_tiling(tiling)
@@ -118,7 +118,7 @@ def given_tiling(tiling: object, problem: Problem) -> TCubeTiling:
     Raises
     ------
     RequestError
-        If it is malformed, its extents are not the problem's, or its fields are not as `fix` asks.
+        If it is malformed, its sizes are not the problem's, or its fields are not as `fix` asks.
     """
     given = as_tiling(tiling)
     given.require_match(*problem.extents)

@@ -125,7 +125,7 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """Options of a run beside its product and operands; `run` says what each is."""
+    """Options of a run beside its matmul and operands; `run` says what each is."""
 
     out: str | None
     engine: str

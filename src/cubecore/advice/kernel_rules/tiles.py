@@ -98,8 +98,8 @@ def _goes_elsewhere(leaf: Leaf) -> bool:
 
 @rule(
     "small-products",
-    counts="elements of K in a product of the Cube",
-    threshold="the K from which the head of a product is under 10 % of its time",
+    counts="elements of K in one Mmad",
+    threshold="the K from which the head of an Mmad is under 10 % of its time",
     source="cycles of `mad`, and mad_queued_cycles of the chip (`cubecore chips`)",
     remedy="Multiply longer pieces of K at once, as far as L0A and L0B allow.",
 )
@@ -120,7 +120,7 @@ def small_products(case: KernelCase) -> Iterator[Cause]:
         if best is not None:
             k = template.k
             text = (
-                f"each product takes {busy} cycles, of which {head} are its head; pieces of "
+                f"each Mmad takes {busy} cycles, of which {head} are its head; pieces of "
                 f"{k * best[1]:,} of K in place of {k:,} fit into L0A and L0B"
             )
             yield Cause(leaf.location, text, best[2], f"K {best[1]} times as long")

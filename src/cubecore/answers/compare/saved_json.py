@@ -121,7 +121,7 @@ class SavedTime:
 
 
 def time_of(saved: Saved) -> SavedTime:
-    """Return the figures of a saved time of a product, an operator or a kernel.
+    """Return the figures of a saved time of a matmul, an operator or a kernel.
 
     Of several launches of a script they are those of the longest, as the object has them.
     """

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelStep(PlannedStep, Presented):
-    """The products of one step on one card with their plans and sums, and its other `terms`."""
+    """The matmuls of one step on one card with their plans and sums, and its other `terms`."""
 
     @property
     def text(self) -> str:
-        """The figures of serving, the products by layer, and the step by part."""
+        """The figures of serving, the matmuls by layer, and the step by part."""
         return step_text(self)
 
     def to_rows(self) -> list[Json]:
@@ -58,7 +58,7 @@ class ModelStep(PlannedStep, Presented):
         return self.page()
 
     def page(self) -> str:
-        """Return the page: the verdict, every part of the step, products, terms and tilings."""
+        """Return the page: the verdict, every part of the step, matmuls, terms and tilings."""
         from cubecore.answers.model.page import step_page
 
         return step_page(self)

@@ -1,4 +1,4 @@
-"""The page of a step of a language model: the verdict, every part, products, terms, tilings."""
+"""The page of a step of a language model: the verdict, every part, matmuls, terms, tilings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A step of a language model with the plans of its products: sums, parts, memory, throughput."""
+"""A step of a language model with the plans of its matmuls: sums, parts, memory, throughput."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from cubecore.tiling.model.tcubetiling import TCubeTiling
 
 NOT_COUNTED = (*TERMS, "writes of the cache", "routing", "sampling", "time between launches")
-"""Parts of a step that are no products of weights; no total of products has them."""
+"""Parts of a step that are no matmuls of weights; no total of matmuls has them."""
 STEP = "step"
 
 _PROJECTIONS = "projections"
-"""The products of attention, whose scores and values are the term of that name."""
+"""The matmuls of attention, whose scores and values are the term of that name."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedProduct:
-    """A product of the step with its plan, or with the `error` in its place.
+    """A matmul of the step with its plan, or with the `error` in its place.
 
     `timed` is True for the event model's time and False for the closed form's.
     """
@@ -62,7 +62,7 @@ class PlannedProduct:
         return size
 
     def to_json(self) -> Json:
-        """Return the row: extents, types, launches, times and the tiling."""
+        """Return the row: sizes, types, launches, times and the tiling."""
         p, problem, us = self.product, self.request.problem, self.us
         return {
             "product": p.name,
@@ -93,7 +93,7 @@ class PlannedProduct:
 class Total:
     """The time of the products of one layer of a kind, of the head, or of the step.
 
-    `without` counts products that have no time and are not in it.
+    `without` counts matmuls that have no time and are not in it.
     """
 
     of: str
@@ -118,7 +118,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class StepPart:
-    """A part of a step: products of a part of the layers, or a term beside them.
+    """A part of a step: matmuls of a part of the layers, or a term beside them.
 
     `us` is the time of what has one, `limited_by` what holds most of it; `missing` says what of it
     has no time, and why.
@@ -141,7 +141,7 @@ class StepPart:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """The products of one step on one card with their plans and sums, and its other `terms`.
+    """The matmuls of one step on one card with their plans and sums, and its other `terms`.
 
     `dtype_from` says where the type of the products comes from.
     """
@@ -179,7 +179,7 @@ class PlannedStep:
 
     @property
     def complete(self) -> bool:
-        """True if every product has a time."""
+        """True if every matmul has a time."""
         return all(row.us is not None for row in self.rows)
 
     @property
@@ -210,7 +210,7 @@ class PlannedStep:
         return {term: us for term, us in sums.items() if any(r.term == term for r in self.terms)}
 
     def parts(self, variant: str) -> tuple[StepPart, ...]:
-        """Return the parts of a step in a variant: products by part of the layers, then terms."""
+        """Return the parts of a step in a variant: matmuls by part of the layers, then terms."""
         rows = [row for row in self.rows if variant in row.product.variants]
         parts = []
         for name in PARTS:
@@ -229,7 +229,7 @@ class PlannedStep:
     def missing(self, variant: str) -> tuple[str, ...]:
         """Return what keeps a step from having a total: parts without a time, and why.
 
-        Attention is as long as all products of a long context: a sum without it is no step's. Other
+        Attention is as long as all matmuls of a long context: a sum without it is no step's. Other
         terms can be left out, and the total is named by them.
         """
         parts = self.parts(variant)
@@ -237,7 +237,7 @@ class PlannedStep:
         return (*([f"{ATTENTION} (left out)"] if ATTENTION in self.without else []), *lacking)
 
     def counted_us(self, variant: str) -> float:
-        """Return the time of what has one: the products in a variant, and all terms."""
+        """Return the time of what has one: the matmuls in a variant, and all terms."""
         return self.total(STEP, variant).us + sum(self.term_us.values())
 
     def whole_us(self, variant: str) -> float | None:
@@ -400,7 +400,7 @@ def _assumed(step: PlannedStep) -> Iterator[str]:
 
 
 def extents_of(row: PlannedProduct) -> str:
-    """Return M x N x K of a product, with the number of matrices in front of a batch."""
+    """Return M x N x K of a matmul, with the number of matrices in front of a batch."""
     p = row.product
     return f"{p.batch} of " * (p.batch > 1) + f"{p.m} x {p.n} x {p.k}"
 

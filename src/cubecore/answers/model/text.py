@@ -1,4 +1,4 @@
-"""A step of a language model as lines: what it takes, its memory, its products and terms."""
+"""A step of a language model as lines: what it takes, its memory, its matmuls and terms."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from cubecore.answers.model.planned import PlannedProduct, PlannedStep, Total
 
 _GIGA, _GIB = 1e9, 2**30
-_HEADS = ("product", "variant", "M x N x K", "each", "a step", "by")
+_HEADS = ("matmul", "variant", "M x N x K", "each", "a step", "by")
 
 
 def step_text(answer: PlannedStep) -> str:
-    """Return the lines: the figures of serving, the products by layer, the step by part."""
+    """Return the lines: the figures of serving, the matmuls by layer, the step by part."""
     lines = [answer.title, answer.subtitle, "", *serving_lines(answer)]
     for heading, rows in parts_of(answer):
         lines += ["", heading, *table([_HEADS, *map(_cells, rows)])]
     lines += ["", "Sums of matmuls alone", *table(totals_rows(answer))]
     missing = [row for row in answer.rows if row.us is None]
     if missing:
-        lines += ["", f"Without a time, and in no sum: {plural(len(missing), 'product')}"]
+        lines += ["", f"Without a time, and in no sum: {plural(len(missing), 'matmul')}"]
         lines += table((row.product.name, row.error) for row in missing)
     if answer.terms:
         lines += ["", "Beside the matmuls", *table(terms_rows(answer))]

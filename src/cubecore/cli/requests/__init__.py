@@ -1,1 +1,1 @@
-"""Subjects of verbs beside a product: operators, scripts, files of queries and of tilings."""
+"""Subjects of verbs beside a matmul: operators, scripts, files of queries and of tilings."""

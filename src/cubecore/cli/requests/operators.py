@@ -17,7 +17,7 @@ def operator_options(command: Command) -> Command:
 
 
 def of_operator(options: Json, files: JsonMapping) -> Json | None:
-    """Return the operator that is asked for as keywords; None where a product is.
+    """Return the operator that is asked for as keywords; None where a matmul is.
 
     Raises
     ------

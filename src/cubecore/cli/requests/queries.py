@@ -1,4 +1,4 @@
-"""Plan every product in a file: `plan --queries`."""
+"""Plan every matmul in a file: `plan --queries`."""
 
 from contextlib import ExitStack, closing
 from itertools import islice

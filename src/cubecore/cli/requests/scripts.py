@@ -248,7 +248,7 @@ def _dialogue(asked: JsonMapping) -> "Dialogue | None":
 
 
 def require_alone(script: str, options: JsonMapping, files: JsonMapping) -> None:
-    """Refuse what describes a matrix product beside a script.
+    """Refuse what describes a matrix matmul beside a script.
 
     Raises
     ------

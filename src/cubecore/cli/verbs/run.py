@@ -129,7 +129,7 @@ def run(
 def _run_product(
     options: Json, tiling: str | None, operands: tuple[str | None, ...], sarif: str | None
 ) -> int:
-    """Run a product with the operands of files, and return the exit code."""
+    """Run a matmul with the operands of files, and return the exit code."""
     from cubecore.cli.files import write_sarif
     from cubecore.cli.progress import working
     from cubecore.output_files import require_writable

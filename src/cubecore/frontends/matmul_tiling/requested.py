@@ -132,7 +132,7 @@ class RequestedTiling:
         return m, n, k
 
     def problem(self, target: Chip, more: Json) -> Problem:
-        """Return the product that was set; `more` are keys that the class adds."""
+        """Return the matmul that was set; `more` are keys that the class adds."""
         m, n, k = self.extents()
         violations = list(self._violations())
         if violations:

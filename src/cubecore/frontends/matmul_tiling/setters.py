@@ -173,7 +173,7 @@ class MatmulApiTilingBase:
         self._requested.org = extents
 
     def set_shape(self, m: int, n: int, k: int) -> None:
-        """Say what is computed; -1 takes the original extent, of K the shorter of Ka and Kb."""
+        """Say what is computed; -1 takes the original size, of K the shorter of Ka and Kb."""
         for name, value in zip("mnk", (m, n, k), strict=True):
             number(f"set_shape.{name}", value, may_be_open=True)
         self._requested.shape = (m, n, k)
@@ -292,7 +292,7 @@ class MatmulApiTilingBase:
 
     @property
     def problem(self) -> Problem:
-        """The product that was set, as `cubecore.plan` takes it.
+        """The matmul that was set, as `cubecore.plan` takes it.
 
         Raises
         ------
@@ -311,12 +311,12 @@ class MatmulApiTilingBase:
     def get_tiling(self) -> TCubeTiling:
         """Return the best tiling found for what was set.
 
-        M, N, Ka and Kb are the original extents; the rest is for the shape that is computed.
+        M, N, Ka and Kb are the original sizes; the rest is for the shape that is computed.
 
         Raises
         ------
         RequestError
-            If the settings do not describe a product, or the chip or cubecore does not support it.
+            If the settings do not describe a matmul, or the chip or cubecore does not support it.
         NoLegalTilingError
             If no tiling satisfies the rules and the settings; a `ConflictError` where the
             constraints that exclude each other are known.
@@ -441,7 +441,7 @@ class MultiCoreMatmulTiling(ManyCoreTilingBase):
 
 
 class BatchMatmulTiling(ManyCoreTilingBase):
-    """A tiling for a batch of products of one shape."""
+    """A tiling for a batch of matmuls of one shape."""
 
     def get_core_num(self) -> BatchCoreNum:
         """Return the cores of the last `get_tiling`.

@@ -43,7 +43,7 @@ _L0B_EVENT = 2
 
 @dataclass(frozen=True, slots=True)
 class BlockShape:
-    """The parameters of a block's tree: extents, matrices of the batch, data already in L1.
+    """The parameters of a block's tree: sizes, matrices of the batch, data already in L1.
 
     `kept` is ``a`` or ``b`` where the client before on this core left that operand, else empty.
     """

@@ -44,7 +44,7 @@ class Loader:
                 self._whole_pairs(into, vector_at(plan, target, chunk, index), chunk)
 
     def _whole_pairs(self, matrix: Expr, vector: Expr, chunk: Chunk) -> None:
-        """Fill K up to what a scaled product takes, with zeros."""
+        """Fill K up to what a scaled matmul takes, with zeros."""
         plan, zeros = self.plan, Zeros(self.builder, self.plan.dtype)
         rows, columns = plan.stored(chunk)
         if not plan.k_inner:

@@ -54,7 +54,7 @@ def matmul_launch(
     Raises
     ------
     RequestError
-        If the kernel does not support an option of the problem, or the tiling has other extents.
+        If the kernel does not support an option of the problem, or the tiling has other sizes.
     """
     require_supported(problem)
     tiling.require_match(*problem.extents)

@@ -25,7 +25,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div
 
 PAIR = 2 * SHARED
-"""Values of K with a pair of scales; products and base blocks are whole pairs."""
+"""Values of K with a pair of scales; matmuls and base blocks are whole pairs."""
 _PAIR_BYTES = 2
 
 
@@ -122,9 +122,9 @@ _VALUES_A_BYTE = 16
 
 @dataclass(frozen=True, slots=True)
 class Zeros:
-    """Fills up K to whole pairs of scales with zeros in L1, whose products add nothing.
+    """Fills up K to whole pairs of scales with zeros in L1, whose matmuls add nothing.
 
-    A product takes whole pairs; ND2NZ fills up to 32 B of a row, and no row at all.
+    A matmul takes whole pairs; ND2NZ fills up to 32 B of a row, and no row at all.
     """
 
     builder: Builder

@@ -31,7 +31,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class BaseBlock:
-    """A base block that is loaded into L0: its extents, and the chunk that it lies in."""
+    """A base block that is loaded into L0: its sizes, and the chunk that it lies in."""
 
     r: int
     k: int
@@ -40,7 +40,7 @@ class BaseBlock:
 
 @dataclass(frozen=True, slots=True)
 class OperandPlan:
-    """Geometry of A (`is_a`) or B in one core; extents are elements, steps are base blocks.
+    """Geometry of A (`is_a`) or B in one core; sizes are elements, steps are base blocks.
 
     `l0_by_column` says that the fractals of a piece of C0 of K follow each other in L0: so they do
     for B, and for A on chips that hold it as NZ. The stored matrix has `rows` rows of `pitch`
@@ -71,7 +71,7 @@ class OperandPlan:
         return integers.get(self.dtype.bits, self.dtype)
 
     def multiplied(self, k: int) -> int:
-        """Return the K of a product that takes k: whole pairs of scales."""
+        """Return the K of a matmul that takes k: whole pairs of scales."""
         return k if self.scales is None else int(align_up(k, PAIR))
 
     @property
@@ -101,7 +101,7 @@ class OperandPlan:
 
     @property
     def base_columns(self) -> int:
-        """A base block's extent along the stored inner axis."""
+        """A base block's size along the stored inner axis."""
         return self.base_k if self.k_inner else self.base_r
 
     @property

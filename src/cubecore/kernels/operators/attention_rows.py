@@ -106,7 +106,7 @@ class AttentionRows:
         return Expr.of(slot) * apart + at
 
     def _rows(self, out: Expr) -> None:
-        """Follow the products with every block of keys, and write O."""
+        """Follow the matmuls with every block of keys, and write O."""
         s, flags = self.shape, self.flags
         self.turn.set(0)
         self._barrier()

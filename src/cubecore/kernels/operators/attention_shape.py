@@ -1,4 +1,4 @@
-"""The extents of attention, and how cores divide it."""
+"""The sizes of attention, and how cores divide it."""
 
 from collections.abc import Mapping
 
@@ -41,7 +41,7 @@ class AttentionShape:
     Raises
     ------
     RequestError
-        If the kernel cannot take an extent.
+        If the kernel cannot take a size.
     """
 
     heads: int
@@ -62,7 +62,7 @@ class AttentionShape:
 
     @property
     def name(self) -> str:
-        """The extents in a word."""
+        """The sizes in a word."""
         return f"{self.heads}x{self.queries}x{self.keys}x{self.width}"
 
     @property

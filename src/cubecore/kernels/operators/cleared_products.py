@@ -1,7 +1,7 @@
-"""A product of slices of K that add up in C, which vector cores clear before.
+"""A matmul of slices of K that add up in C, which vector cores clear before.
 
 Every vector core of the AI Cores that multiply stores zeros to its share of C; when all have, the
-products start.
+matmuls start.
 """
 
 from dataclasses import replace
@@ -24,7 +24,7 @@ _FLOAT = element_type("float32")
 
 
 def cleared(product: Launch) -> Launch:
-    """Return the product after the clearing of its result."""
+    """Return the matmul after the clearing of its result."""
     cores = cores_with(product, before=[WaitFlagDev(flag_id=READY)])
     total = sum(tensor.size_bytes for tensor in product.tensors if tensor.output)
     share = align_up(ceil_div(total, 2 * len(cores)), DATA_BLOCK_BYTES)

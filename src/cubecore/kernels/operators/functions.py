@@ -41,7 +41,7 @@ class TileBuffers:
 class Function:
     """A function: how many arrays, vectors and tiles it needs, and what it does to a tile.
 
-    `arrays` are its inputs of the same extents, `vectors` those of a row's length. `by_rows` says
+    `arrays` are its inputs of the same sizes, `vectors` those of a row's length. `by_rows` says
     that a row depends on all of it. `gives` is what it leaves: a tile, that and the last tile
     (`both`), a value a row (`rows`), or int8 with a scale a row (`quantised`).
     """

@@ -53,7 +53,7 @@ class OperatorProblem:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """The extents of a tile, and the number of buffers of x and y."""
+    """The sizes of a tile, and the number of buffers of x and y."""
 
     rows: int
     columns: int

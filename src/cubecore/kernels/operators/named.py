@@ -1,4 +1,4 @@
-"""Operators by name: the extents that each takes, its tensors and its launch."""
+"""Operators by name: the sizes that each takes, its tensors and its launch."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -29,9 +29,9 @@ _NARROW = ("float16", "bfloat16")
 
 @dataclass(frozen=True, slots=True)
 class NamedOperator:
-    """An operator on extents.
+    """An operator on sizes.
 
-    `inputs` has the extents of each input; `elements` what a run has to compute; `rows` is True
+    `inputs` has the sizes of each input; `elements` what a run has to compute; `rows` is True
     where a result depends on a row, or on more. `cores` is ``vector`` or ``mix``, `result` the
     tensor that is compared.
     """
@@ -70,7 +70,7 @@ def operator_of(op: str, extents: Sequence[int], dtype: str) -> NamedOperator:
     Raises
     ------
     RequestError
-        If there is no such operator, or it does not take such extents or such a type.
+        If there is no such operator, or it does not take such sizes or such a type.
     """
     names = operator_names()
     if op not in names:

@@ -1,7 +1,7 @@
-"""Operators that are products: of groups, and with weights of int8 that vector cores convert.
+"""Operators that are matmuls: of groups, and with weights of int8 that vector cores convert.
 
 Weights are converted first: all vector cores make float16 of them, times the scale of their column,
-in global memory; then the AICs multiply. Kernels that convert a chunk beside the product are
+in global memory; then the AICs multiply. Kernels that convert a chunk beside the matmul are
 faster where the weights are large.
 """
 
@@ -45,7 +45,7 @@ def product_launch(
     groups: int = 1,
     result: str | None = None,
 ) -> Launch:
-    """Return the launch of equal products in our planner's tiling; C has A's type or `result`."""
+    """Return the launch of equal matmuls in our planner's tiling; C has A's type or `result`."""
     name = dtype.name
     problem = Problem(chip=chip.name, m=m, n=n, k=k, a=name, c=result or name, batch=groups)
     tiling = solve(problem, chip, 1).best.tiling
@@ -55,7 +55,7 @@ def product_launch(
 def cores_with(
     product: Launch, before: Sequence[Instruction] = (), after: Sequence[Instruction] = ()
 ) -> list[CoreProgram]:
-    """Return the cores of a product whose programs have more instructions before and after."""
+    """Return the cores of a matmul whose programs have more instructions before and after."""
     here = Location("products.py", 0, "cores_with")
     first, last = (tuple(Issue(one, (), here) for one in more) for more in (before, after))
     longer = {

@@ -158,7 +158,7 @@ class _RotaryTree:
         return self.ring.at * apart + at
 
     def _turn(self, heads: int) -> None:
-        """Compute both halves of `y`: products with the cosines, then those with the sines."""
+        """Compute both halves of `y`: matmuls with the cosines, then those with the sines."""
         x, y, part, half = self.wide["x"], self.wide["y"], self.wide["part"], 4 * self.shape.half
         if not self.fused:
             for into, source, angles in (

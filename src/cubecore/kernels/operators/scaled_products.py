@@ -1,4 +1,4 @@
-"""A product of int8 whose sums vector cores scale: by column, and by row (a scale per token).
+"""A matmul of int8 whose sums vector cores scale: by column, and by row (a scale per token).
 
 The AICs leave sums of int32 in global memory. When all are there, every vector core brings its
 share into UB, converts it to float32, multiplies by both scales, and writes it as C's type.

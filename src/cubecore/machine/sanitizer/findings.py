@@ -44,7 +44,7 @@ KINDS: dict[str, Kind] = {
     "out-of-bounds": Kind(
         MEMCHECK,
         "an access leaves its memory, its tensor or its array",
-        "compare the address and the extent that the finding prints with the tensor's size; a"
+        "compare the bytes that the finding prints with the tensor's size; a"
         " tail block often needs a smaller count",
         "illegal read, illegal write",
     ),
@@ -189,7 +189,7 @@ KINDS: dict[str, Kind] = {
     ),
     "flag-unmet": Kind(
         SYNCCHECK,
-        "a wait without a set_flag, or a unit flag that no product sets: the pipe never goes on",
+        "a wait without a set_flag, or a unit flag that no Mmad sets: the pipe never goes on",
         "add the set_flag that the wait needs, with the same two pipes and the same "
         "event, on every path",
     ),
@@ -336,7 +336,7 @@ KINDS: dict[str, Kind] = {
     "filling-read": Kind(
         USECHECK,
         "bytes that a copy filled in beyond its data are read for a result that is kept: lanes are"
-        " taken together with them, what was computed of them is stored, or a product reads a"
+        " taken together with them, what was computed of them is stored, or an Mmad reads a"
         " tile's padding",
         "leave the filling out by the count or the mask, load rows side by side, or give the "
         "padding a value of your own",

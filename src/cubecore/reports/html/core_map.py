@@ -16,7 +16,7 @@ _CAPTION_WIDTH, _CAPTION_HEIGHT = 280, 22
 
 
 def core_map(blocks: Sequence[CoreBlock], groups: Sequence[Sequence[int]]) -> Json:
-    """Return the cells with their extents in elements, their cores and their group of cores.
+    """Return the cells with their sizes in elements, their cores and their group of cores.
 
     Neighbouring blocks share a cell where the grid has more than `MAX_CELLS` rows or columns.
     """

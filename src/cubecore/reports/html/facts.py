@@ -1,4 +1,4 @@
-"""The chip's facts that a timed matrix product rests on, each with its reliability."""
+"""The chip's facts that a timed matrix matmul rests on, each with its reliability."""
 
 from collections.abc import Mapping
 
@@ -56,7 +56,7 @@ USED_FACTS = (
     "short_start_cycles",
     "launch_cycles",
 )
-"""The facts that rules and timing of a matrix product read; the vector side is not in it."""
+"""The facts that rules and timing of a matrix matmul read; the vector side is not in it."""
 
 RELIABILITY = {
     "DOC": "vendor documentation",

@@ -18,7 +18,7 @@ _INSIDE = {"L1->L0A": ("L1", "L0A"), "L1->L0B": ("L1", "L0B")}
 def memory_diagram(line: Timeline, fullest_core: Json | None = None, cores: int = 0) -> Json:
     """Return the edges with their bytes and shares of the rate, and hit rates by operand.
 
-    `fullest_core` has the bytes that a product's fullest core moves inside itself, by the closed
+    `fullest_core` has the bytes that a matmul's fullest core moves inside itself, by the closed
     form; `cores` of them count. An edge's share is None where its rate is not known.
     """
     edges = [_edge(*_EDGES[link.name], link) for link in line.links if link.name in _EDGES]

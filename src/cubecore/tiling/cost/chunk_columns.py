@@ -136,7 +136,7 @@ def _tails(case: RuleCase, w: TileCounts) -> tuple[tuple[Column, Column], ...]:
 
 
 class _Cut(NamedTuple):
-    """An extent in blocks: of how many elements each is but the last, and how many there are."""
+    """An size in blocks: of how many elements each is but the last, and how many there are."""
 
     extent: Column
     block: Column

@@ -15,10 +15,10 @@ from cubecore.units import ceil_div, floats
 
 
 class TileCounts:
-    """The walk of the fullest core: extents, tiles, steps, chunks, passes over operands.
+    """The walk of the fullest core: sizes, tiles, steps, chunks, passes over operands.
 
     `m`, `n` and `k` are elements; `m_blocks`, `n_blocks` and `k_blocks` count cores along an axis.
-    Counts are floats: exact up to 2**53, and products of extents near 2**31 do not overflow. Tiles
+    Counts are floats: exact up to 2**53, and matmuls of sizes near 2**31 do not overflow. Tiles
     are walked chunk by chunk along an axis only where a chunk of the operand holds all of K. What
     nobody asks for is not computed.
     """

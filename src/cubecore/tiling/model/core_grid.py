@@ -44,7 +44,7 @@ def core_blocks(tiling: TCubeTiling, batch: int = 1, groups: int = 1) -> tuple[C
     singleCoreM x singleCoreN x singleCoreK; the last of each axis is ragged. Cores beyond the grid
     are idle and have no record; with fewer cores than blocks (which the rules refuse) the
     remaining blocks have none either. A batch is dealt out to `groups` of usedCoreNum cores. The
-    tiling's single-core extents must be positive.
+    tiling's single-core sizes must be positive.
     """
     t = tiling
     extents, shares = (t.M, t.N, min(t.Ka, t.Kb)), (t.singleCoreM, t.singleCoreN, t.singleCoreK)

@@ -1,4 +1,4 @@
-"""The epilogue of a product: fixpipe's conversion of the result, well formed on its own."""
+"""The epilogue of a matmul: fixpipe's conversion of the result, well formed on its own."""
 
 import math
 from collections.abc import Mapping

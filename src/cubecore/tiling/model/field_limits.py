@@ -23,7 +23,7 @@ from cubecore.units import FRACTAL_ROWS, INT32_MAX, align_up, ceil_div, distinct
 
 Ints = NDArray[np.int64]
 SHARED_AXES = {"singleCoreM": ("M",), "singleCoreN": ("N",), "singleCoreK": ("Ka", "Kb")}
-"""Fields that divide an extent among cores, with the extent: the shorter where there are two."""
+"""Fields that divide a size among cores, with the size: the shorter where there are two."""
 PLANNED_FIELDS = (
     *("usedCoreNum", "singleCoreM", "singleCoreN", "singleCoreK", "baseM", "baseN", "baseK"),
     *("depthA1", "depthB1", "stepM", "stepN", "stepKa", "stepKb", "iterateOrder"),
@@ -38,7 +38,7 @@ _PARTS = ("min", "max", "multiple")
 class Limits:
     """The values of one field that will do: `low` to `high`, multiples of `multiple`.
 
-    A core's share may also be the whole extent, whatever the multiple: such an axis is not cut.
+    A core's share may also be the whole size, whatever the multiple: such an axis is not cut.
     """
 
     low: int = 0
@@ -204,7 +204,7 @@ class FieldLimits:
 
 
 def is_uncut(name: str, tiling: Tilings) -> Column:
-    """True if the share `name` is its whole extent: of one tiling, or of each of many."""
+    """True if the share `name` is its whole size: of one tiling, or of each of many."""
     share = getattr(tiling, name)
     wholes = [share >= getattr(tiling, extent) for extent in SHARED_AXES[name]]
     return wholes[0] if len(wholes) == 1 else wholes[0] | wholes[1]

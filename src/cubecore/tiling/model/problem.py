@@ -1,4 +1,4 @@
-"""The problem: one matrix product, its element types, and the cores that compute it.
+"""The problem: one matrix matmul, its element types, and the cores that compute it.
 
 The keys are the public contract's. A `Problem` that exists is well formed on its own; whether the
 chip can do it is `validate`, and whether the planner can plan it yet is `require_plannable`.
@@ -67,7 +67,7 @@ _TYPE_KEYS = (*_DTYPES, "bias", "scale_a", "scale_b")
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One product c[m, n] = sum over k of a[m, k] * b[k, n] (+ bias[n]), and how it is launched.
+    """One matmul c[m, n] = sum over k of a[m, k] * b[k, n] (+ bias[n]), and how it is launched.
 
     Extents are elements, at least 1 and at most 2147483647 (TCubeTiling holds int32). `trans_a`
     means that A is stored [k, m]; `trans_b` that B is stored [n, k]. `b` defaults to `a`; `c` to
@@ -76,12 +76,12 @@ class Problem:
     without one, JSON and keywords take CUBECORE_CHIP's. `cores` None asks for all of the chip's
     (D12).
 
-    `kb` is B's own extent along K where it is not A's, and None where it is: the product runs over
+    `kb` is B's own size along K where it is not A's, and None where it is: the matmul runs over
     the shorter of the two, and the rest of the longer one is only stored.
 
     `scale_a` and `scale_b` ask for MxMatmul: each 32 elements of A and of B along K share a factor
     of type float8_e8m0fnu, stored beside them ([m, k / 32] for A, [k / 32, n] for B). One given
-    stands for both; float4 inputs have scales always, since no other product takes them. `a` and
+    stands for both; float4 inputs have scales always, since no other matmul takes them. `a` and
     `b` may name the values and their scales together: `MX_FORMATS` has the names.
 
     `fix` is what is asked of the tiling's fields, `budget` what it may use of the buffers. `layout`
@@ -206,7 +206,7 @@ class Problem:
         return problem
 
     def _repr_html_(self) -> str:
-        """Return a table of extents, types and keys that are not at their defaults."""
+        """Return a table of sizes, types and keys that are not at their defaults."""
         from cubecore.presented.card import card_page
 
         usual = type(self)(m=self.m, n=self.n, k=self.k, a=self.a)
@@ -306,7 +306,7 @@ class Problem:
 
     @property
     def shared_k(self) -> int:
-        """K of the product: the shorter of A's extent and B's."""
+        """K of the product: the shorter of A's size and B's."""
         return self.k if self.kb is None else min(self.k, self.kb)
 
     @property

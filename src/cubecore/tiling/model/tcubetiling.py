@@ -182,14 +182,14 @@ class TCubeTiling:
         return _LAYOUT.pack(*(getattr(self, name) for name in FIELDS))
 
     def mismatches(self, m: int, n: int, k: int, kb: int | None) -> tuple[Violation, ...]:
-        """Return the extents that differ from a product's.
+        """Return the sizes that differ from a matmul's.
 
         Parameters
         ----------
         m, n, k : int
-            The product's extents, elements.
+            The matmul's sizes, elements.
         kb : int or None
-            B's extent along K, where it is not `k`.
+            B's size along K, where it is not `k`.
 
         Returns
         -------
@@ -209,14 +209,14 @@ class TCubeTiling:
         )
 
     def require_match(self, m: int, n: int, k: int, kb: int | None) -> None:
-        """Refuse a tiling of other extents than a product's.
+        """Refuse a tiling of other sizes than a matmul's.
 
         Parameters
         ----------
         m, n, k : int
-            The product's extents, elements.
+            The matmul's sizes, elements.
         kb : int or None
-            B's extent along K, where it is not `k`.
+            B's size along K, where it is not `k`.
 
         Raises
         ------

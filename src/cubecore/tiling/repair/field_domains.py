@@ -26,11 +26,11 @@ Ints = NDArray[np.int64]
 MOST_VALUES = 65536
 """Longer ranges are cut; what is proven over them is then a sample."""
 EVERY_SHARE = 2048
-"""Up to this extent every length of a core's share is tried; beyond, one of each kind."""
+"""Up to this size every length of a core's share is tried; beyond, one of each kind."""
 EVERY_BLOCK = 1 << 17
 """Up to this length every whole number of fractals is."""
 MOST_BLOCK, MOST_COUNT = 1 << 13, 1 << 17
-"""Larger base blocks and counts of them fit no chip; products of these fit int64."""
+"""Larger base blocks and counts of them fit no chip; matmuls of these fit int64."""
 BLOCKS = ("baseM", "baseN", "baseK")
 COUNTS = (
     *("depthA1", "depthB1", "stepM", "stepN", "stepKa", "stepKb"),
@@ -79,7 +79,7 @@ def domain(
 
 
 def base_columns(tiling: Tilings) -> Json:
-    """Return a tiling's fields as arrays of one row, absurd values cut so that products fit."""
+    """Return a tiling's fields as arrays of one row, absurd values cut so that matmuls fit."""
     most = dict.fromkeys(COUNTS, MOST_COUNT) | dict.fromkeys(BLOCKS, MOST_BLOCK)
     columns = {}
     for name in FIELDS:
@@ -203,7 +203,7 @@ def _asked_shares(field: str, case: RuleCase, limits: Limits) -> Domain:
 
 
 def extent_of(field: str, case: RuleCase) -> int:
-    """Return what the cores divide: the extent that `field`, a core's share, is a part of."""
+    """Return what the cores divide: the size that `field`, a core's share, is a part of."""
     p = case.problem
     return {"singleCoreM": p.m, "singleCoreN": p.n, "singleCoreK": p.shared_k}[field]
 

@@ -34,9 +34,9 @@ ROWS = {
 MEANINGS = {
     "BASE": "the base block is not the one that the page recommends",
     "CORES-CAPPED": "more cores are asked for than the chip has",
-    "DOUBLE-BUFFER-A1": "A has one buffer in L1, so that loads and products take turns",
-    "DOUBLE-BUFFER-B1": "B has one buffer in L1, so that loads and products take turns",
-    "DOUBLE-BUFFER-L0": "L0A or L0B has one buffer, so that loads and products take turns",
+    "DOUBLE-BUFFER-A1": "A has one buffer in L1, so that loads and Mmad take turns",
+    "DOUBLE-BUFFER-B1": "B has one buffer in L1, so that loads and Mmad take turns",
+    "DOUBLE-BUFFER-L0": "L0A or L0B has one buffer, so that loads and Mmad take turns",
     "IDLE-CORES": "fewer cores are used than may be",
     "INTRINSICS-CHECK": "a stored row is longer than a load takes without intrinsicsCheck",
     "K-FULL-LOAD": "L1 has room for all of K, which is then loaded once",
@@ -53,7 +53,7 @@ MEANINGS = {
 
 
 _INFERENCE_ARCH = "2002"
-"""Atlas inference products, which SetAType excepts from a transposed A of int8."""
+"""Atlas inference matmuls, which SetAType excepts from a transposed A of int8."""
 _FROM_ANY = ("GM", "VECOUT", "TSCM")
 TAKEN_FROM: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -153,7 +153,7 @@ def _scales(case: RuleCase) -> Iterator[tuple[str, str]]:
         text = f"ceil(singleCoreK / {SCALE_GROUP}) = {groups} is odd"
         yield "MX-SCALE-PADDING", f"{text}: store scaleA and scaleB with a 0 more along K"
     if t.mxTypePara and not (p.mx and p.template == "MDL"):
-        why = f"the {p.template} template" if p.mx else "a product without scales"
+        why = f"the {p.template} template" if p.mx else "a matmul without scales"
         yield "MX-TYPE-PARA-UNUSED", f"mxTypePara = {t.mxTypePara} has no effect in {why}"
 
 

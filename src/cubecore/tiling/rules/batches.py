@@ -24,7 +24,7 @@ LAYOUTS_BY_ARCH: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("2201", "3510"), ("NORMAL", "BSNGD", "SBNGD", "BNGS1S2")),
     "2002": ("NORMAL",),
 }
-"""Layouts that IterateBatch takes (its table of products; Kirin's is not listed apart)."""
+"""Layouts that IterateBatch takes (its table of matmuls; Kirin's is not listed apart)."""
 _BATCHED_TYPES = ("float16", "bfloat16", "float32")
 """Inputs of IterateBatch that cubecore multiplies (its types, int32 being an output's)."""
 

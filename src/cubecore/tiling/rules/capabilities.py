@@ -1,4 +1,4 @@
-"""Capabilities: products that a chip computes, and those that the planner can plan.
+"""Capabilities: matmuls that a chip computes, and those that the planner can plan.
 
 `validate` is about the chip: Mmad, tables 4 and 5 for architecture 2201, and fixpipe's outputs.
 `require_plannable` is about options together: one sentence for each that the hardware does not do.
@@ -132,7 +132,7 @@ def _scale_violations(problem: Problem, row: FixpipeRow) -> Iterator[Violation]:
 
 
 def _nz_violations(problem: Problem) -> Iterator[Violation]:
-    """Yield extents of an operand in NZ that are not whole fractals, as stored.
+    """Yield sizes of an operand in NZ that are not whole fractals, as stored.
 
     The rules A-NZ-M, A-NZ-K, B-NZ-K and B-NZ-N say the same of a tiling that is checked.
     """

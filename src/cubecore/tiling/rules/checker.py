@@ -199,7 +199,7 @@ def check_tiling(
     Raises
     ------
     RequestError
-        If the tiling's extents differ from the problem's, the chip does not multiply the problem's
+        If the tiling's sizes differ from the problem's, the chip does not multiply the problem's
         types, or `edition` or `reading` is unknown.
     """
     case = RuleCase(tiling, problem, chip, edition, reading)
@@ -209,7 +209,7 @@ def check_tiling(
 
 
 def check_case(case: RuleCase) -> Findings:
-    """Return what `check_tiling` does: the chip multiplies the problem, the extents agree."""
+    """Return what `check_tiling` does: the chip multiplies the problem, the sizes agree."""
     findings = tuple(
         _finding(declared, measure, case)
         for declared in rules()

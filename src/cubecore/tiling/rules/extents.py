@@ -1,4 +1,4 @@
-"""Rules about cores and extents: usedCoreNum, the 65535 of ND operands, singleCoreM, N and K."""
+"""Rules about cores and sizes: usedCoreNum, the 65535 of ND operands, singleCoreM, N and K."""
 
 import numpy as np
 
@@ -282,7 +282,7 @@ def single_core_n(case: RuleCase) -> Measure:
 def single_core_k(case: RuleCase) -> Measure | None:
     """Require singleCoreK to be K, unless split_k is set. Both readings and editions agree.
 
-    K is the shorter of Ka and Kb: the product runs over the elements that both operands have.
+    K is the shorter of Ka and Kb: the matmul runs over the elements that both operands have.
     """
     if case.problem.split_k:
         return None

@@ -20,7 +20,7 @@ GIVEN_FIELDS = frozenset(("M", "N", "Ka", "Kb"))
 class RuleReads:
     """A rule that has something to say in a case, and the fields that it reads there.
 
-    `reads` leaves out the problem's extents.
+    `reads` leaves out the problem's sizes.
     """
 
     rule: Rule

@@ -1,4 +1,4 @@
-"""Rules about operands as they are stored: NZ extents and shares, 4-bit rows.
+"""Rules about operands as they are stored: NZ sizes and shares, 4-bit rows.
 
 An NZ matrix is whole fractals: 16 along its outer axis, C0 along its inner one, the axis that is
 stored contiguously. Table 1 of TCubeTiling structure names the axes as if nothing were transposed;
@@ -17,7 +17,7 @@ _KEYS = {"M": "m", "N": "n", "Ka": "k", "Kb": "kb"}
 
 
 def _padded(case: RuleCase, field: str, extent: int) -> Remedy | None:
-    """Return the remedy that pads an extent of the operands, in the request and in the tiling."""
+    """Return the remedy that pads a size of the operands, in the request and in the tiling."""
     if extent > INT32_MAX:
         return None
     key = _KEYS[field]
@@ -49,7 +49,7 @@ def _nz_multiple(case: RuleCase, operand: str, *, along_k: bool) -> int:
 
 
 def _nz_extent(case: RuleCase, operand: str, field: str) -> Measure | None:
-    """Measure one extent of an operand that is stored as NZ."""
+    """Measure one size of an operand that is stored as NZ."""
     if getattr(case.problem, f"format_{operand}") != "NZ":
         return None
     multiple = _nz_multiple(case, operand, along_k=field in {"Ka", "Kb"})
@@ -106,7 +106,7 @@ def _declare_extent(operand: str, field: str, rule_id: str, letter: str) -> None
         ),
     )
     def measure(case: RuleCase) -> Measure | None:
-        """Measure the extent."""
+        """Measure the size."""
         return _nz_extent(case, operand, field)
 
 
@@ -161,7 +161,7 @@ def _is_even(
     value: Any = getattr(case.tiling, field)
 
     def remedy() -> Remedy | None:
-        """Return the next even number; an extent is padded, and so is K behind its share."""
+        """Return the next even number; a size is padded, and so is K behind its share."""
         even = align_up(value, 2)
         if not is_share:
             return _padded(case, field, even)

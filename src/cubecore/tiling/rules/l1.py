@@ -47,7 +47,7 @@ def l1_capacity(case: RuleCase) -> Measure:
     documented readings do not count. Documented reading, newer edition: CeilDiv(baseM,
     C0) for a transposed A and CeilDiv(baseN, C0) for a B that is not, as printed, without the
     factor C0; bias counts. Documented reading, older edition: plain
-    products, without bias.
+    matmuls, without bias.
     """
     parts = tuple(_parts(case))
     return Measure(

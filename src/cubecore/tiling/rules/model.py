@@ -151,7 +151,7 @@ class Measure:
 
     `terms` says how `used` comes about and `limit_terms` how `limit` does; `authority` is what sets
     the limit. `applies` is False (or an array with False) where the rule has nothing to say, for
-    example because an extent that it divides by is not positive, which another rule reports.
+    example because a size that it divides by is not positive, which another rule reports.
     """
 
     used: Column
@@ -182,7 +182,7 @@ class Rule:
     `grows` says that what is used never shrinks when a field that the rule reads grows (a base
     block by whole fractals, mxTypePara by its factors), and that the limit does not depend on the
     tiling: what is too much with the smallest values always is. `counts` says that the effective
-    reading looks at a core's share only by how many of them cover the extent.
+    reading looks at a core's share only by how many of them cover the size.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Rules about UB: what a product takes of it for a while, and what lies there (table 1).
+"""Rules about UB: what a matmul takes of it for a while, and what lies there (table 1).
 
 Without ND2NZ and NZ2ND on the way, operands change their layout in UB, a step of L1 at a time. The
 pages name the four lengths and not what they are; the numbers here are those of the vendor's tiling
@@ -70,7 +70,7 @@ def trans_length(case: RuleCase) -> Column:
 
 
 def derived_fields(case: RuleCase) -> Json:
-    """Return the fields that follow from the rest of a tiling, where the chip or product has them.
+    """Return the fields that follow from the rest of a tiling, where the chip or matmul has them.
 
     A planner writes them into its candidates: transLength on chips that convert layouts in UB, and
     an mxTypePara that loads scales together with what they scale in MxMatmul.

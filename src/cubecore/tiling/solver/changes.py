@@ -49,7 +49,7 @@ SAME_FIELDS = 0.004
 EVEN_K = 16
 """Every multiple of it is tried as baseK: rows begin well, and last steps differ."""
 EVERY_SHARE = 256
-"""Up to this extent every share of whole fractals is tried."""
+"""Up to this size every share of whole fractals is tried."""
 EVERY_STEP = 16
 """Up to so many steps along K each is tried; beyond, the least of each number of chunks."""
 _BUFFERS = ("buffersA", "buffersB")

@@ -378,7 +378,7 @@ _BLOCK = TracedFunction(_block_bounds)
 
 @dataclass(frozen=True)
 class _Operand:
-    """One operand of base blocks: its extent, tiles, bytes in L1 of a block of `base` rows."""
+    """One operand of base blocks: its size, tiles, bytes in L1 of a block of `base` rows."""
 
     case: RuleCase
     name: str

@@ -49,7 +49,7 @@ MOST_FOLLOWED, FOLLOWED_CHUNKS = 20, 256
 rows of tiles, and how many chunks at most."""
 VARIANTS = 1
 """Other residencies of each tiling that is answered, the next best of its base block: with two of
-them 300 random products were 0.015 % faster, one by 0.7 %, and plans took 4 % longer."""
+them 300 random matmuls were 0.015 % faster, one by 0.7 %, and plans took 4 % longer."""
 SKETCHED_NEAR = 1.02
 """Times the limit: a variant whose short walk is above it is not walked further."""
 MARGIN = 1.01

@@ -231,7 +231,7 @@ class _Found:
 def _found_in_whole_fractals(case: RuleCase, asked: _Request, traces: TraceCache) -> _Found | None:
     """Return the tilings found for as many rows as fill M's last fractal, cut to the problem's.
 
-    None where rows of A^T would be longer, or one would not be legal. A buffer and a product take
+    None where rows of A^T would be longer, or one would not be legal. A buffer and a matmul take
     whole fractals, so the rows that fill one cost their loads and stores alone. Problems that
     differ in these are searched for once.
     """

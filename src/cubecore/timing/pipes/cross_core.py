@@ -25,7 +25,7 @@ class Crossing:
 
     `cores` are one of each group of equal cores; a signal takes `latency` cycles. A message of a
     Matmul object takes none: the measured launches with such objects agree with their loads and
-    products alone, by constants that were fitted with them.
+    matmuls alone, by constants that were fitted with them.
     """
 
     def __init__(self, cores: Sequence[CoreId], latency: int) -> None:

@@ -25,7 +25,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 OPERATIONS: Mapping[str, float] = {"TFLOPS": 1e12, "TOPS": 1e12, "GFLOPS": 1e9}
 """Rates of operations, which need `counts`, and how many one is a second."""
 ATTENTION = "attention"
-"""The operator whose extents are `tiling.shape`: heads, queries, keys and the size of a head."""
+"""The operator whose sizes are `tiling.shape`: heads, queries, keys and the size of a head."""
 AIV_PER_AIC = 2
 """Vector cores of an AI Core, which `usedCoreNum` of a mix launch counts."""
 OURS = "cubecore"
@@ -58,7 +58,7 @@ _DESCRIBING = (
 """Columns of a tiling with any value: most say what a publication calls its variant."""
 _OF_A_TILING = (*_OF_TILING, *_FLAGS, *_PAIRS, *_TILING_CHOICES, *_TILES, *_DESCRIBING)
 _BLOCKS = ("base", "single", "step", "depth")
-"""First words of the columns that only a product's tiling has."""
+"""First words of the columns that only a matmul's tiling has."""
 _WITHOUT_BLOCKS = ("vector", "dma_read", "vector_ubench", "launch")
 """Kinds of kernels that have no product."""
 FRACTAL = ("NZ", "zN", "nZ", "FRACTAL_NZ")
@@ -251,7 +251,7 @@ def _contradicting_times(record: JsonMapping) -> str:
 
 
 def _wrong_attention(record: JsonMapping, tiling: Json) -> str:
-    """Return the sentence about extents of attention that are wrong, or contradict M or N."""
+    """Return the sentence about sizes of attention that are wrong, or contradict M or N."""
     shape = tiling.get("shape")
     four = isinstance(shape, list) and len(shape) == 4 and None not in shape
     if not isinstance(shape, list) or not four or not all(map(_is_count, shape)):

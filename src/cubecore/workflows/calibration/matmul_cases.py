@@ -1,4 +1,4 @@
-"""Points of products as cases: which kernel, which types, and a tiling of our own if need be."""
+"""Points of matmuls as cases: which kernel, which types, and a tiling of our own if need be."""
 
 import re
 from dataclasses import replace
@@ -40,7 +40,7 @@ _TYPES = {
     **{name: name for name in ("float8_e4m3fn", "float8_e5m2", "float4_e1m2", "float4_e2m1")},
 }
 _START = "BASIC"
-"""The kind of kernel whose start a library's products have: they are written by hand."""
+"""The kind of kernel whose start a library's matmuls have: they are written by hand."""
 _PADDED_BYTES = 512
 _POSSIBLE = 0.9
 """Of the time at the Cube's peak: a clock may be higher than the one that is configured."""
@@ -56,7 +56,7 @@ _AS_HALF = {"c": "float16", "epilogue": Epilogue(quant="DEQF16", scale=1.0)}
 
 
 def matmul_case(point: Point, on: Chip | None = None) -> CalibrationCase:
-    """Return the case of a product; `on` is its chip with other constants.
+    """Return the case of a matmul; `on` is its chip with other constants.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def matmul_case(point: Point, on: Chip | None = None) -> CalibrationCase:
 
 
 def _require_plain(point: Point) -> None:
-    """Refuse what is more than a product of stated extents."""
+    """Refuse what is more than a matmul of stated sizes."""
     for key, reason in _BY_TILING.items():
         if key in point.tiling:
             raise Unmapped(reason)
@@ -133,9 +133,9 @@ def _types(point: Point, notes: Notes) -> Json:
 def _scaled_point(
     point: Point, chip: Chip, types: Json, notes: Notes
 ) -> tuple[Point, QuantShape | None]:
-    """Return the point of a product's sums, and how vector cores scale them after, if they do.
+    """Return the point of a matmul's sums, and how vector cores scale them after, if they do.
 
-    Sets the type of C in `types` to that of what the product writes.
+    Sets the type of C in `types` to that of what the matmul writes.
     """
     if not _vector_cores_scale(point, types):
         if types["a"] == "int8" and types["c"] != "int32":

@@ -2,7 +2,7 @@
 
 The columns are those of the vendor's pages on op_summary (Operator Details): one row an operator
 that ran, with its shapes, types and formats, how long it took, and how long each pipe was busy. A
-product's rows become points; what they do not say (the chip, the tiling) is asked for or the
+matmul's rows become points; what they do not say (the chip, the tiling) is asked for or the
 planner's. The times that are no numbers, which the profiler writes as N/A, are left out.
 """
 
@@ -55,7 +55,7 @@ class _SkippedRow(Exception):  # noqa: N818 - says why a row is no point
 def read_profile(path: Path, chip: str) -> tuple[list[Point], list[Unreadable]]:
     """Return the rows of a profiler's CSV as points measured on `chip`, and those that are none.
 
-    A row of another operator than a product is a point of its own kind, which nothing times.
+    A row of another operator than a matmul is a point of its own kind, which nothing times.
 
     Raises
     ------

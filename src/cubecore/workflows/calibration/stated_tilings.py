@@ -1,4 +1,4 @@
-"""Points of products that state their tiling, as cases; what they leave open is filled in."""
+"""Points of matmuls that state their tiling, as cases; what they leave open is filled in."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -56,7 +56,7 @@ def has_tiling(point: Point) -> bool:
 
 
 def stated_case(point: Point, chip: Chip, problem: Problem, notes: Notes) -> CalibrationCase:
-    """Return the case of a product whose tiling is the point's.
+    """Return the case of a matmul whose tiling is the point's.
 
     Raises
     ------

@@ -130,7 +130,7 @@ class Errors:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Two tilings of one product on one chip, and whether the faster one is predicted to be so."""
+    """Two tilings of one matmul on one chip, and whether the faster one is predicted to be so."""
 
     one: Validated
     other: Validated
@@ -194,7 +194,7 @@ class Validation(Presented):
     def orders(self) -> tuple[Order, ...]:
         """Pairs of each tuning series whose times differ by more than 2 %.
 
-        A series is one product on one chip in tilings of its own, from one publication.
+        A series is one matmul on one chip in tilings of its own, from one publication.
         """
         return _orders(self.timed, ("known",), lambda point: (point.cores, point.types), APART)
 
@@ -202,7 +202,7 @@ class Validation(Presented):
     def variants(self) -> tuple[Order, ...]:
         """Pairs of kernels of libraries whose times differ by more than 5 %.
 
-        A pair is one product of the same inputs, from one publication on one chip; what differs is
+        A pair is one matmul of the same inputs, from one publication on one chip; what differs is
         the kernel: how it deals blocks, splits K, shares L1, or scales its result.
         """
 
@@ -236,7 +236,7 @@ class Validation(Presented):
 
     @cached_property
     def by_pipe(self) -> dict[str, Errors]:
-        """Errors of the pipes' busy times, of products whose tiling is published."""
+        """Errors of the pipes' busy times, of matmuls whose tiling is published."""
         cases = [case for case in self.timed if case.group == "known"]
         return {name: Errors.of([case.pipes.get(name) for case in cases]) for name in PIPES}
 
@@ -377,7 +377,7 @@ def _orders(
     alike: Callable[[Point], object],
     apart: float,
 ) -> tuple[Order, ...]:
-    """Return the pairs of one product in some groups whose times differ by more than `apart`."""
+    """Return the pairs of one matmul in some groups whose times differ by more than `apart`."""
     series: dict[object, list[tuple[Validated, MeasuredPair]]] = {}
     for case in cases:
         p = case.point

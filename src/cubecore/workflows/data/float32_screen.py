@@ -1,6 +1,6 @@
 """A float32 product that settles nearly all elements of a large one; float64 takes the rest.
 
-The screen passes an element only if every product within the reference's own error would keep the
+The screen passes an element only if every matmul within the reference's own error would keep the
 element's limit, so that what it passes needs no second look.
 """
 
@@ -29,11 +29,11 @@ _FAR = 0.65
 """Of the largest distance in a block: what is as far is compared in float64 as well."""
 _MOST_FAR = 512
 _MOST_DOUBTFUL = 1 / 128
-"""Of a block: above that, a whole product in float64 is faster."""
+"""Of a block: above that, a whole matmul in float64 is faster."""
 
 
 def is_worth_screening(problem: Problem) -> bool:
-    """True if a product is large, and of floats that are written by rounding alone."""
+    """True if a matmul is large, and of floats that are written by rounding alone."""
     p = problem
     return (
         p.m * p.n * p.k >= _SMALLEST
@@ -47,7 +47,7 @@ def is_worth_screening(problem: Problem) -> bool:
 
 
 class Screen:
-    """Compares rows of one product with a float32 product of their own."""
+    """Compares rows of one matmul with a float32 product of their own."""
 
     def __init__(self, limits: ErrorLimits, sums: Factors) -> None:
         self._limits, self._sums = limits, sums

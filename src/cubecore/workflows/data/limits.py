@@ -228,7 +228,7 @@ class ErrorLimits:
 def scaled(exact: Array, limit: Array, scales: Array) -> tuple[Array, Array]:
     """Return a sum times its scale, and how far off it may be.
 
-    A scale keeps 10 bits of its mantissa; the product may be rounded to float32 twice.
+    A scale keeps 10 bits of its mantissa; the matmul may be rounded to float32 twice.
     """
     factor = _kept(scales)
     product = exact * factor

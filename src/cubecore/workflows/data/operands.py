@@ -1,4 +1,4 @@
-"""Operands of a product: seeded random values, the caller's arrays, or files."""
+"""Operands of a matmul: seeded random values, the caller's arrays, or files."""
 
 from dataclasses import fields
 

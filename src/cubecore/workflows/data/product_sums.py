@@ -1,4 +1,4 @@
-"""Sums behind the elements of one product: in float64, of magnitudes, and sequential in float32."""
+"""Sums behind the elements of one matmul: in float64, of magnitudes, and sequential in float32."""
 
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 
 Sums = tuple[Array, Array]
-"""The product with its bias, and the sums of the magnitudes of its terms."""
+"""The matmul with its bias, and the sums of the magnitudes of its terms."""
 
 _EXACT_FLOAT32 = 1 << 24
 """Sums of integers up to this are exact in float32."""
@@ -70,7 +70,7 @@ class Factors:
             return self._biased(exact, sizes.astype(np.float64), ...)
 
     def of_elements(self, rows: Array, columns: Array) -> Sums:
-        """Return the sums of some elements of C, of a product of floats."""
+        """Return the sums of some elements of C, of a matmul of floats."""
         exact, sizes = np.empty(rows.size), np.empty(rows.size)
         with np.errstate(over="ignore", invalid="ignore"):
             for first in range(0, rows.size, 256):

@@ -1,4 +1,4 @@
-"""Verification: every element of C against an independent product and a limit of its own."""
+"""Verification: every element of C against an independent matmul and a limit of its own."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ from cubecore.workflows.data.stored_layout import from_nz
 _ROWS_AT_ONCE = 256
 """Rows of C that are judged together: float64 takes memory."""
 _THREADS_FROM = 1 << 28
-"""Products of so many multiplications are verified by as many threads as there are processors."""
+"""Matmuls of so many multiplications are verified by as many threads as there are processors."""
 _CHAIN_ELEMENTS = 1 << 22
 """Terms of sequential sums that are held at once."""
 
@@ -32,12 +32,12 @@ _CHAIN_ELEMENTS = 1 << 22
 def verify(
     problem: Problem, operands: Operands, result: Array, tiling: TCubeTiling
 ) -> Verification:
-    """Compare `result`, as stored, with the product of the operands in float64.
+    """Compare `result`, as stored, with the matmul of the operands in float64.
 
     Integers must be exact; a sum that leaves int32 is clamped after each baseK of K, as L0C is.
     A float may be off by six standard deviations of the roundings of a float32 sum, by the drift of
     a sequential float32 sum where terms repeat, and by the rounding to C's type. NaN and infinity
-    must be where the product has them.
+    must be where the matmul has them.
     """
     p = problem
     pairs = factors(p, operands)
@@ -69,7 +69,7 @@ def factors(problem: Problem, operands: Operands) -> tuple[Array, Array]:
 
 
 def _performed(problem: Problem, tasks: list[Callable[[], Judged]]) -> list[Judged]:
-    """Return what the tasks find; large products take every processor."""
+    """Return what the tasks find; large matmuls take every processor."""
     if problem.m * problem.n * problem.k < _THREADS_FROM:
         return [task() for task in tasks]
     with (

@@ -52,7 +52,7 @@ def operator_reference(problem: NamedOperator, inputs: Mapping[str, Array]) -> A
 
 
 def _counts(problem: NamedOperator) -> tuple[int, ...]:
-    """Return what the reference takes of the extents: of a permutation experts and chosen."""
+    """Return what the reference takes of the sizes: of a permutation experts and chosen."""
     return problem.extents[1:3] if problem.op.startswith("moe_") else ()
 
 

@@ -1,4 +1,4 @@
-"""Terms of a step beside its products: operators that are timed, collectives by closed forms."""
+"""Terms of a step beside its matmuls: operators that are timed, collectives by closed forms."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ CONTINUED = "attention of many keys and queries is timed on fewer, and continued
 
 @dataclass(frozen=True, slots=True)
 class StepTypes:
-    """The element types of a step: of its products, and of what keeps 16 bits."""
+    """The element types of a step: of its matmuls, and of what keeps 16 bits."""
 
     products: str
     kept: str

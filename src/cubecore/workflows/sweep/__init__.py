@@ -1,1 +1,1 @@
-"""Many products: queries, stores, worker processes, sweeps."""
+"""Many matmuls: queries, stores, worker processes, sweeps."""

@@ -1,4 +1,4 @@
-"""sweep: one product timed over values of its shape, its options, its tiling or its chip."""
+"""sweep: one matmul timed over values of its shape, its options, its tiling or its chip."""
 
 import itertools
 import math

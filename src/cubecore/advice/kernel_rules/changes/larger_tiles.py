@@ -162,7 +162,7 @@ def _works_on_l0(issue: Issue) -> bool:
 
 
 def _is_by_l0(node: Node) -> bool:
-    """True of loads into L0 and products, and of what orders these two."""
+    """True of loads into L0 and matmuls, and of what orders these two."""
     if isinstance(node, Loop):
         return all(map(_is_by_l0, node.body))
     if not isinstance(node, Issue):

@@ -212,7 +212,7 @@ def _fill_l0(core: CorePipes, step: BaseKStep, free_a: int, free_b: int) -> int:
 
 
 def _multiply(core: CorePipes, rings: Rings, step: BaseKStep, moved: int, frees: bool) -> None:
-    """Walk the product of a base-K step, whose operands are in L0 at `moved`, and free L0.
+    """Walk the matmul of a base-K step, whose operands are in L0 at `moved`, and free L0.
 
     The table of a bias is free behind it, too, if it `frees` that.
     """

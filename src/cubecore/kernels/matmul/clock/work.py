@@ -76,7 +76,7 @@ def move_of(template: Instruction, chip: Chip) -> TileMove:
 
 
 class BaseKStep(NamedTuple):
-    """A base-K step of a tile: the moves of A and of B, the product, and a barrier behind it."""
+    """A base-K step of a tile: the moves of A and of B, the matmul, and a barrier behind it."""
 
     a: tuple[TileMove, ...]
     b: tuple[TileMove, ...]

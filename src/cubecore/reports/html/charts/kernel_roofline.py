@@ -27,10 +27,10 @@ from cubecore.timing.records import Timeline
 def kernel_roofline(
     traces: Mapping[Any, InstructionTrace], chip: Chip, timeline: Timeline
 ) -> Json | None:
-    """Return what `roofline` does of a product; None where a figure is unknown.
+    """Return what `roofline` does of a matmul; None where a figure is unknown.
 
-    A product counts 2 m n k operations, a vector instruction one for each lane that its mask lets
-    through. A kernel with products is set against the Cube, and its vector work left out.
+    A matmul counts 2 m n k operations, a vector instruction one for each lane that its mask lets
+    through. A kernel with matmuls is set against the Cube, and its vector work left out.
     """
     counts = operations(traces)
     unit = CUBE if any(kind == CUBE for kind, _ in counts) else VECTOR

@@ -37,7 +37,7 @@ def cube_ceiling(element: str, per_cycle: float) -> Ceiling:
 
 
 def roofline(problem: Problem, chip: Chip, timeline: Timeline) -> Json | None:
-    """Return ceilings (TFLOPS, TB/s) and the product's points; None where a figure is unknown.
+    """Return ceilings (TFLOPS, TB/s) and the matmul's points; None where a figure is unknown.
 
     The intensity counts the bytes that MTE2 read: those that device memory served, and all of them,
     which L2 delivered.
@@ -52,7 +52,7 @@ def roofline(problem: Problem, chip: Chip, timeline: Timeline) -> Json | None:
 def below(
     ceiling: Ceiling, of: str, operations: float, chip: Chip, timeline: Timeline
 ) -> Json | None:
-    """Return the ceilings, and the points of a product or kernel that does so many operations."""
+    """Return the ceilings, and the points of a matmul or kernel that does so many operations."""
     hertz, memory = chip.frequency_hz, chip.hbm_bytes_per_second
     cores, link = getattr(chip, f"{ceiling.kind}_count"), getattr(chip, ceiling.link)
     if hertz is None or not timeline.read_bytes:
