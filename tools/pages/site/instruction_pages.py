@@ -89,8 +89,10 @@ def _names(cls: type[Instruction]) -> Iterator[str]:
     """Yield the calls by dialect, with the parameters where the dialect has them in one order."""
     rows = [(_DIALECTS.get(d, d), f"`{_call(cls, d, name)}`", "") for d, name in cls.names.items()]
     rows += [(_DIALECTS.get(d, d), f"`{name}`", cell(w)) for d, name, w in variants_of(cls)]
-    if rows:
+    if any(told for *_, told in rows):
         yield from table(("in", "call", "with"), rows)
+    elif rows:
+        yield from table(("in", "call"), (row[:2] for row in rows))
 
 
 def _call(cls: type[Instruction], dialect: str, name: str) -> str:
@@ -101,8 +103,10 @@ def _call(cls: type[Instruction], dialect: str, name: str) -> str:
     if dialect == "tik":
         method = getattr(Tik, name, None)
         if method is not None:
-            taken = [p for p in inspect.signature(method).parameters if p != "self"]
-            return f"{name}({', '.join(taken)})"
+            named = inspect.Parameter.POSITIONAL_OR_KEYWORD
+            taken = inspect.signature(method).parameters.values()
+            listed = [p.name for p in taken if p.kind is named and p.name != "self"]
+            return f"{name}({', '.join(listed)})" if listed else name
     plain, _, where = name.partition("(")
     return f"{plain}  // {where.rstrip(')')}" if where else name
 
