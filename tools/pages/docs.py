@@ -9,7 +9,7 @@ that two runs give the same bytes.
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -326,9 +326,21 @@ def architecture_page() -> str:
     from cubecore.workflows.manual.glossary import glossary
 
     head, title, _ = (DOCS / "architecture.md").read_text("utf-8").partition("## Glossary\n")
-    rows = [f"| {', '.join(term.names)} | {term.meaning} |" for term in glossary()]
+    named = {term: ", ".join([*term.names, *_printed(term.forms)]) for term in glossary()}
+    rows = [f"| {names} | {term.meaning} |" for term, names in named.items()]
     table = ["| term | meaning |", "|---|---|", *rows]
     return "\n".join([head + title, *table]) + "\n"
+
+
+def _printed(forms: Sequence[str]) -> list[str]:
+    """Return forms of a term as answers print them, of each pipe: a search looks for these words."""
+    from cubecore.timing.pipes.queues import NAMES
+
+    return [
+        form.replace("PIPE", name)
+        for form in forms
+        for name in (NAMES if form.count("PIPE") == 1 else ["PIPE"])
+    ]
 
 
 @document("validation.md")

@@ -199,3 +199,11 @@ def test_each_label_of_an_answer_is_explained():
 @pytest.mark.parametrize("word", ["verified", "FAILED", "finished", "not compared"])
 def test_each_outcome_is_a_term(word):
     assert cubecore.explain(word).kind == "term"
+
+
+def test_the_glossary_has_the_reasons_as_they_are_printed():
+    """The site's search finds words of its pages: "queue of MTE1 full" stands in one."""
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    rows = [row for row in page.splitlines() if row.startswith("| queue full, ")]
+    assert len(rows) == 1
+    assert all(f"queue of {name} full" in rows[0] for name in NAMES)
