@@ -333,7 +333,7 @@ def architecture_page() -> str:
 
 
 def _printed(forms: Sequence[str]) -> list[str]:
-    """Return forms of a term as answers print them, of each pipe: a search looks for these words."""
+    """Return forms of a term as answers print them, of each pipe: words that a search finds."""
     from cubecore.timing.pipes.queues import NAMES
 
     return [
