@@ -207,11 +207,10 @@ def test_columns_fractals_and_several_matrices():
     assert np.array_equal(two.reshape(2, M, 16), fractals[:2])
 
 
-def test_no_matrix_is_nothing_and_the_way_to_ub_is_refused():
+def test_no_matrix_is_nothing_and_the_way_to_ub_is_named():
     assert not launched("nothing")[-1].any()
     with pytest.raises(CubecoreError) as caught:
         launched("to_ub")
     assert str(caught.value).partition("): ")[2] == (
-        "Fixpipe.dst must be in global memory or L1: the UB of an AIV and the L0C of its AIC are "
-        "memories of two cores here, got UB"
+        "Fixpipe.config must have isToUB for a dst in UB, got false"
     )

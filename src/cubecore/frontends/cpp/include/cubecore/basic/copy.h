@@ -197,9 +197,9 @@ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, cons
   if (p.ndNum > 0 && p.nValue > 0 && p.dValue > width && p.dstNzC0Stride % apart == 0)
     detail::note_stride("DataCopy", "dstNzC0Stride", (p.nValue - 1u) * apart + 1,
                         "columns of nValue rows", p.dstNzC0Stride, at);
-  cubecore::issue("asc_copy_gm2l1_nd2nz", at, detail::bytes_of_nibbles(dst),
-                  detail::bytes_of_nibbles(src), p.ndNum, p.nValue, p.dValue, p.srcNdMatrixStride,
-                  p.srcDValue, p.dstNzC0Stride, p.dstNzNStride, p.dstNzMatrixStride);
+  cubecore::issue("asc_copy_gm2l1_nd2nz", at, detail::as_bytes(dst), detail::as_bytes(src), p.ndNum,
+                  p.nValue, p.dValue, p.srcNdMatrixStride, p.srcDValue, p.dstNzC0Stride,
+                  p.dstNzNStride, p.dstNzMatrixStride);
 }
 
 namespace detail {

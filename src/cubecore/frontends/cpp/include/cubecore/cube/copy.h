@@ -133,11 +133,11 @@ inline void store_runs(const D& dst, const S& src, const DataCopyParams& p,
                   p.dstStride);
 }
 
-// Two of 4 bits travel as a byte: the caller counts bytes.
+// Two of 4 bits travel as a byte, of which the caller counts; floats of 8 bits travel as bytes, too.
 template <typename T>
-inline cubecore::Pointer bytes_of_nibbles(const T& tensor) {
+inline cubecore::Pointer as_bytes(const T& tensor) {
   cubecore::Pointer pointer = tensor.pointer();
-  if constexpr (cubecore::Element<typename T::PrimType>::bits == 4)
+  if constexpr (cubecore::Element<typename T::PrimType>::bits <= 8)
     pointer.type = cubecore::Element<int8_t>::name;
   return pointer;
 }
