@@ -182,7 +182,8 @@ function drawTimeline() {
   home.append(
     recordedShare(),
     el("p", { class: "soft" }, "Time 0 is the cores' start; the launch comes before it. Shares ",
-      "are busy cycles of the group's run. The scalar unit's own work and each pipe's waits have ",
+      "are busy cycles of the group's run. Calls inside of vector functions, the scalar unit's own work ",
+      "and each pipe's waits have ",
       "lanes that are hidden until asked for."),
     el("div", { class: "tools" },
       button("recorded part", fit), button("whole run", () => look(bounds.from, bounds.to)),
