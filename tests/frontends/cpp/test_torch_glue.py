@@ -13,6 +13,7 @@ from frontends.cpp.cpp_kernels import needs_compiler
 
 pytestmark = needs_compiler
 VALUES = """#include <torch/extension.h>
+#include <ATen/Scalar.h>
 #include "pytorch_npu_helper.hpp"
 
 static std::string told(const at::Tensor& x, c10::optional<at::Tensor> y, at::IntArrayRef axes,

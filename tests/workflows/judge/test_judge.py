@@ -175,3 +175,17 @@ def test_a_fault_of_cubecore_is_no_verdict(folder, monkeypatch) -> None:
         cubecore.judge(folder / "add.cpp", folder / "task.py")
     done = cli("judge", str(folder / "add.cpp"), "--task", str(folder / "task.py"))
     assert (done.code, done.out) == (3, "")
+
+
+def test_equal_requests_have_equal_verdicts(folder) -> None:
+    def plain(verdict):
+        told = verdict.to_json()
+        for case in told["cases"]:
+            case["seconds"] = 0
+        return {**told, "seconds": None}
+
+    text = ADD.replace("  c = out.DeQue<float>();\n", "").replace("Add(c, a, b", "Sub(c, a, b")
+    first, second = (judged(folder, text, "twice.cpp", seed=7) for _ in range(2))
+    assert plain(first) == plain(second)
+    assert plain(first)["findings"]
+    assert plain(first) != plain(judged(folder, text, "twice.cpp", seed=8))

@@ -6,6 +6,7 @@ from here, on views of them.
 """
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -41,7 +42,12 @@ HEADERS = (
     ),
     *("op_plugin/OpApiInterface.h", "op_plugin/utils/op_api_common.h", "acl/acl_op_compiler.h"),
 )
-"""The names under which bindings include what `cubecore/torch` has."""
+"""The names under which bindings include what `cubecore/torch` has, among others of PyTorch's."""
+_OTHERS = re.compile(
+    r'^[ \t]*#[ \t]*include[ \t]*[<"]((?:torch|ATen|c10|pybind11|torch_npu|op_plugin)/[\w./-]+)[>"]',
+    re.MULTILINE,
+)
+"""An include of a header of PyTorch's or its extension's, which a binding may make of any."""
 _INCLUDED = '#pragma once\n#include "cubecore/torch/aclnn.h"\n'
 _MAIN = '#include "cubecore/torch/aclnn.h"\nint main() { return ::cubecore::glue::serve(); }\n'
 _TYPES = (
@@ -117,7 +123,9 @@ def compiled_binding(
         return TorchBinding(program, run_operator, timeout_s)
     with scratch_folder() as scratch:
         work = Path(scratch)
-        for name in HEADERS:
+        texts = (path.read_text("utf-8", "replace") for path in sources)
+        asked = {name for text in texts for name in _OTHERS.findall(text) if ".." not in name}
+        for name in {*HEADERS, *asked}:
             (work / "torch" / name).parent.mkdir(parents=True, exist_ok=True)
             (work / "torch" / name).write_text(_INCLUDED)
         (work / "serve.cpp").write_text(_MAIN)

@@ -241,8 +241,9 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
 def _column(texts: list[str]) -> list[Any]:
     """Return a column's values: whole numbers, numbers with NaN for none, truth values, texts."""
     stripped = [text.strip() for text in texts]
-    if stripped and all(text in {"True", "False"} for text in stripped):
-        return [text == "True" for text in stripped]
+    truths = {"True", "TRUE", "true", "False", "FALSE", "false"}  # as pandas reads them
+    if stripped and all(text in truths for text in stripped):
+        return [text.lower() == "true" for text in stripped]
     try:
         numbers = [float(text) if text else float("nan") for text in stripped]
     except ValueError:
