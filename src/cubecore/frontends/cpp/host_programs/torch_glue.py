@@ -44,7 +44,8 @@ HEADERS = (
 )
 """The names under which bindings include what `cubecore/torch` has, among others of PyTorch's."""
 _OTHERS = re.compile(
-    r'^[ \t]*#[ \t]*include[ \t]*[<"]((?:torch|ATen|c10|pybind11|torch_npu|op_plugin)/[\w./-]+)[>"]',
+    r"^[ \t]*#[ \t]*include[ \t]*[<\"]"
+    r"((?:torch|ATen|c10|pybind11|torch_npu|op_plugin)/[\w./-]+)[>\"]",
     re.MULTILINE,
 )
 """An include of a header of PyTorch's or its extension's, which a binding may make of any."""
