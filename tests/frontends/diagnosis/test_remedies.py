@@ -154,6 +154,9 @@ WRONG_CLASSES = {
     "never_freed": CLASSES.replace("  in.FreeTensor(b);\n", ""),
     "short_buffer": CLASSES.replace("InitBuffer(work, 256)", "InitBuffer(work, 64)"),
     "other_queue": CLASSES.replace("  out.EnQue(c);", "  in.EnQue(c);"),
+    "freed_elsewhere": CLASSES.replace("in.FreeTensor(b)", "out.FreeTensor(b)").replace(
+        "part < 2", "part < 1"
+    ),
     "never_taken": CLASSES.replace("out.DeQue", "out.AllocTensor"),
 }
 """Kernels of one block, of queues."""

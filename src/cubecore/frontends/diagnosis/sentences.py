@@ -98,5 +98,6 @@ _SENTENCES: dict[str, Sentence] = {
     "queue-empty": sync_sentences.empty,
     "queue-full": sync_sentences.full,
     "queue-order": sync_sentences.other_queue,
+    "tensor-freed": sync_sentences.other_queue,
 }
 """The kinds whose parts are more than a requirement of one call."""

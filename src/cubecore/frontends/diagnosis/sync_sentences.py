@@ -140,15 +140,17 @@ def full(finding: SanitizerFinding, words: SourceWords) -> str:
 
 
 def other_queue(finding: SanitizerFinding, words: SourceWords) -> str:
-    """Return the sentence of EnQue of a tensor that another queue gave."""
+    """Return the sentence of EnQue or FreeTensor of a tensor that another queue gave."""
     where = finding.location
     queue, name = receiver(where), array_name(argument(where, 0))
     own = queue_of(where.file, name)
-    if finding.instruction != "EnQue" or not queue or own in {"", queue}:
+    call = finding.instruction
+    if call not in {"EnQue", "FreeTensor"} or not queue or own in {"", queue}:
         return ""
+    gave = f"{own}.AllocTensor" if call == "EnQue" else own
     return (
-        f"{queue}.{words.at(finding)} takes {name}, which {own}.AllocTensor gave; call "
-        f"{own}.EnQue({name}) instead"
+        f"{queue}.{words.at(finding)} takes {name}, which {gave} gave; call "
+        f"{own}.{call}({name}) instead"
     )
 
 
