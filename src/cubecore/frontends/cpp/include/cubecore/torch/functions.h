@@ -12,7 +12,9 @@ inline Tensor empty(IntArrayRef sizes, const TensorOptions& options = {}) {
 inline Tensor empty(IntArrayRef sizes, const TensorOptions& options, MemoryFormat) {
   return empty(sizes, options);
 }
-inline Tensor empty_like(const Tensor& like) { return Tensor::Make(like.sizes().vec(), like.scalar_type()); }
+inline Tensor empty_like(const Tensor& like) {
+  return Tensor::Make(like.sizes().vec(), like.scalar_type());
+}
 inline Tensor empty_like(const Tensor& like, const TensorOptions& options,
                          std::optional<MemoryFormat> = {}) {
   return Tensor::Make(like.sizes().vec(), options.dtype().toScalarType());
