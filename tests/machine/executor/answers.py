@@ -59,7 +59,7 @@ def said(findings: Sequence[SanitizerFinding]) -> bytes:
         for part in (one, *one["accesses"]):
             part.pop("call", None), part.pop("callers", None)
         del one["manual"], one["page"]
-        for name in ("note", "text", "block", "caused_by"):
+        for name in ("note", "text", "block", "caused_by", "certainty", "fix"):
             one.pop(name, None)
     texts = [json.dumps(one, sort_keys=True) for one in found]
     return "\n".join(sorted(_PLACE.sub(r"\1", text) for text in texts)).encode()
