@@ -8,6 +8,7 @@ does in the memory is followed in the window, too (`windows_of`), in launches wi
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
+from weakref import WeakMethod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,10 +99,14 @@ It takes its name, its size, and what makes the notes of bytes that instructions
 
 
 class PartnerWindows:
-    """The windows of a launch; none are there before a core sends something."""
+    """The windows of a launch; none are there before a core sends something.
+
+    They are part of the memory whose method `open_` is, and do not keep it.
+    """
 
     def __init__(self, open_: Open) -> None:
-        self._open = open_
+        # A reference back would make a cycle, and a launch's memory would stay until it is found.
+        self._open = WeakMethod(open_)
         self._opened: dict[Mem, _Opened] = {}
         self._blocks: dict[int, int] = {}
         self._cores: frozenset[CoreId] = frozenset()
@@ -154,7 +159,9 @@ class PartnerWindows:
             return made[0]
 
         name = f"{mem.label} of the {'AIVs' if mem is Mem.UB else 'AICs'}"
-        self._opened[mem] = _Opened(*self._open(name, count * pitch, notes), made[0])
+        open_ = self._open()
+        assert open_ is not None  # of the memory that these are part of
+        self._opened[mem] = _Opened(*open_(name, count * pitch, notes), made[0])
         self._known.clear()
         return self._opened[mem]
 
