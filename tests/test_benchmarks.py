@@ -104,6 +104,14 @@ UNTIMED = {
     **dict.fromkeys(
         ("load_image_gray", "load_image_rgb", "load_image_yuv"), "no call of NumPy is that work"
     ),
+    "copy_matrix_cc_to_ub": "the work of copy_matrix_cc_to_gm, into another part's memory",
+    **dict.fromkeys(
+        ("copy_cbuf_to_ubuf_v2", "copy_ubuf_to_cbuf_v2"),
+        "the work of copy_ubuf_to_ubuf, into another part's memory",
+    ),
+    "copy_gm_to_ubuf_nd": "the work of copy_gm_to_ubuf_align_v2 in more dimensions",
+    "broadcast": "the work of copy_ubuf_to_ubuf, its shapes from memory",
+    **dict.fromkeys(("reduce_max", "reduce_min"), "the work of vcmax and vcmin by a count"),
 }
 """Families of one instruction that the benchmark leaves out, and why."""
 
