@@ -33,6 +33,7 @@ def multiplied(made, **options):
 
 @pytest.mark.parametrize("order", ["program", "late", "early", "random:3"])
 @pytest.mark.parametrize(("name", "launch"), [(NAME, launched), (PRODUCT, multiplied)])
+@pytest.mark.thinned(4)
 def test_an_example_leaves_what_its_twin_leaves(name, launch, order):
     python = twin(name)
     compiled = cubecore.load(EXAMPLES / f"{name}.cpp", chip=CHIP)[name]

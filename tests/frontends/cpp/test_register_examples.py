@@ -102,6 +102,7 @@ def given_to(name, size):
         *(("reg_mx_quantise", 1), ("reg_mx_quantise", 4)),
     ],
 )
+@pytest.mark.thinned(3)
 def test_the_twin_in_python_leaves_the_same_bytes_in_the_same_time(name, size, order):
     arguments = given_to(name, size)
     compiled = getattr(cubecore.load(EXAMPLES / f"{name}.cpp", chip=CHIP), name)
