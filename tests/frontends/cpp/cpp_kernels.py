@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from time import sleep
 from typing import Any
 from unittest import mock
 
@@ -72,9 +73,16 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def has_ended(process: int) -> bool:
-    """Return whether a process is gone, or waits only for its parent's look."""
-    state = Path(f"/proc/{process}/stat")
-    return not state.exists() or state.read_text().split()[2] == "Z"
+    """Return whether a process is soon gone, or waits only for its parent's look."""
+    # A process that was killed is there until the kernel has come to it.
+    for _ in range(100):
+        try:
+            if Path(f"/proc/{process}/stat").read_text().split()[2] == "Z":
+                return True
+        except OSError:
+            return True
+        sleep(0.05)
+    return False
 
 
 def cli(folder: Path, *words: Any) -> tuple[int, str, str]:
