@@ -24,8 +24,8 @@ import numpy as np
 from cubecore.chips.catalog import chip, default_chip_of
 from cubecore.frontends.cpp.host_programs.driver import compile_and_link
 from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
-from cubecore.isa.vector.registers.issue.schedule import Unit, schedule
-from cubecore.isa.vector.registers.issue.work import Work, work_of
+from cubecore.isa.vector.registers.issue.schedule import VectorUnit, schedule
+from cubecore.isa.vector.registers.issue.work import UnitWork, work_of
 from cubecore.isa.vector.registers.vector_function import VectorFunction
 from cubecore.workflows.scripts.program import run_linked
 
@@ -46,7 +46,7 @@ _ENDS, _BEGINS = range(11), range(0, 31, 5)
 class Constants:
     """The unit, and the cycles behind a function's last result and in front of the first one."""
 
-    unit: Unit
+    unit: VectorUnit
     ends: int
     begins: int
 
@@ -60,9 +60,9 @@ class Point:
     repo: str
     cycles: float
     calls: int
-    work: tuple[Work, ...]
+    work: tuple[UnitWork, ...]
 
-    def last(self, unit: Unit) -> int:
+    def last(self, unit: VectorUnit) -> int:
         """Return the cycle in which the function's last result is there."""
         return max(each.done for each in schedule(self.work, unit))
 
@@ -83,7 +83,7 @@ def points(checkouts: Path) -> list[Point]:
     ]
 
 
-def _recorded(row: Mapping[str, Any], checkouts: Path) -> tuple[Work, ...]:
+def _recorded(row: Mapping[str, Any], checkouts: Path) -> tuple[UnitWork, ...]:
     """Return what the unit runs of the first vector function of a kernel."""
     source = checkouts / row["repo"] / row["file"]
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
@@ -111,7 +111,7 @@ def fitted(found: Sequence[Point]) -> Constants:
     """Return the constants of those tried whose errors are the least in the mean square."""
     best, least = None, float("inf")
     for values in product(*_TRIED.values()):
-        unit = Unit(*values)
+        unit = VectorUnit(*values)
         lasts = [point.last(unit) for point in found]
         for ends, begins in product(_ENDS, _BEGINS):
             errors = [p.error(last, ends, begins) for p, last in zip(found, lasts, strict=True)]
@@ -125,7 +125,7 @@ def of_chip() -> Constants:
     """Return the constants of the catalogue."""
     fast = chip(default_chip_of("3510"))
     ends, begins = (fast.require(f"vf_{name}_cycles", "timing") for name in ("drain", "start"))
-    return Constants(Unit.of(fast), int(ends), int(begins))
+    return Constants(VectorUnit.of(fast), int(ends), int(begins))
 
 
 def _ordered(found: Sequence[Point], constants: Constants) -> Iterator[bool]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
-from cubecore.isa.declare.instruction import Part
+from cubecore.isa.declare.instruction import InnerCall
 from cubecore.isa.declare.remark import Line
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
@@ -40,7 +40,7 @@ class Segment:
     cause: str = ""
     operand: str = ""
     line: Line | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[InnerCall, ...] = ()
 
     @property
     def inside(self) -> Iterator["Segment"]:

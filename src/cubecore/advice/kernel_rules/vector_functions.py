@@ -11,7 +11,7 @@ from cubecore.advice.kernel_rules.rule import Cause, rule
 from cubecore.isa.program.tree import Issue, Location, Node
 from cubecore.isa.vector.registers.issue.cost import cost_of, lines_of
 from cubecore.isa.vector.registers.issue.reliefs import Relief, chains
-from cubecore.isa.vector.registers.issue.work import Port, Work, work_of
+from cubecore.isa.vector.registers.issue.work import Port, UnitWork, work_of
 from cubecore.isa.vector.registers.vector_function import VectorFunction
 from cubecore.lazy_dataclass import dataclass
 
@@ -29,7 +29,7 @@ class _Function:
     template: VectorFunction
 
     @cached_property
-    def work(self) -> Sequence[Work]:
+    def work(self) -> Sequence[UnitWork]:
         """What the unit runs."""
         return work_of(self.template.program)
 

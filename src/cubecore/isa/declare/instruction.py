@@ -217,7 +217,7 @@ class InstructionCost:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class InnerCall:
     """What happens inside of an instruction: a call on a lane of its own, at a line.
 
     `start` and `end` are cycles before the instruction's end, so negative.
@@ -344,7 +344,7 @@ class Instruction(Template, CapiForms, RegisterUse, Placement):
         """
         return None
 
-    def calls_inside(self, chip: Chip) -> tuple[Part, ...]:
+    def calls_inside(self, chip: Chip) -> tuple[InnerCall, ...]:
         """Return what happens inside of it, where it is made of calls of its own."""
         return ()
 

@@ -129,7 +129,7 @@ _LINK = ("128 B a cycle, the rate of the data path, with no head: no measured co
     archs=ARCH,
     copies=True,
 )
-class CopyUbufToCbuf(ToPartner, Bursts):
+class CopyUbufToCbufV2(ToPartner, Bursts):
     """Copy runs of 32 B from an AIV's Unified Buffer to its AIC's L1. Bytes arrive unchanged."""
 
     window = Mem.L1
@@ -151,7 +151,7 @@ class CopyUbufToCbuf(ToPartner, Bursts):
     archs=ARCH,
     copies=True,
 )
-class CopyCbufToUbuf(ToPartner, Bursts):
+class CopyCbufToUbufV2(ToPartner, Bursts):
     """Copy runs of 32 B from an AIC's L1 to the Unified Buffer of one of its AIVs, unchanged."""
 
     signature = ("dst", "src", "sub_blockid", "n_burst", "len_burst", "src_gap", "dst_gap")

@@ -26,7 +26,7 @@ Bytes = NDArray[np.uint8]
 Run = tuple[int, int]
 
 
-class Target(Protocol):
+class LocalTarget(Protocol):
     """A local memory of one core, or of some in lockstep."""
 
     data: Bytes
@@ -194,7 +194,7 @@ class PartnerWindows:
                 return f"{mem.label} of {part}", address - at
         return None
 
-    def arrive(self, cores: Sequence[CoreId], memory: Callable[[Mem], Target | None]) -> None:
+    def arrive(self, cores: Sequence[CoreId], memory: Callable[[Mem], LocalTarget | None]) -> None:
         """Put what was sent to cores, which have waited for others, into their own memories.
 
         Raises
@@ -222,7 +222,7 @@ def _arrive(
     pitch: int,
     numbers: Sequence[int],
     runs: Sequence[tuple[Run, ...]],
-    target: Target,
+    target: LocalTarget,
 ) -> None:
     # Cores in lockstep have one map of what was written: all must get the same bytes. The runs are
     # no more than where to look; the marks in the window say which of their bytes are new, and are

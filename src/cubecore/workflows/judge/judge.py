@@ -21,7 +21,7 @@ from cubecore.errors import CubecoreError, Violation, unable
 from cubecore.workflows.judge.limits import JudgeOptions, options_of
 from cubecore.workflows.judge.submissions.kinds import Submission, submission_of
 from cubecore.workflows.judge.tasks.comparison import LATE, REFUSED, RIGHT, WRONG
-from cubecore.workflows.judge.tasks.kinds import Task, task_of
+from cubecore.workflows.judge.tasks.kinds import JudgeTask, task_of
 from cubecore.workflows.judge.values import arrays_in
 
 _LOCATION = re.compile(r"(?:^|: )(?P<file>[^:\s]+):(?P<line>\d+)(?=[: ])")
@@ -163,7 +163,7 @@ def _command(submission: str, task: str, options: JudgeOptions) -> str:
 
 
 def _verdict(
-    judged: Json, submission: Submission, task: Task, options: JudgeOptions, command: str
+    judged: Json, submission: Submission, task: JudgeTask, options: JudgeOptions, command: str
 ) -> Verdict:
     told: list[Json] = judged.get("cases", [])
     records: list[Json] = judged.get("records", [])

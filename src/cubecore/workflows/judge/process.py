@@ -18,7 +18,7 @@ from cubecore.errors import CubecoreError, unable
 from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
 from cubecore.workflows.judge.blame import is_ours, raised_by
 from cubecore.workflows.judge.limits import JudgeOptions
-from cubecore.workflows.judge.steps import REQUEST, Step, forked
+from cubecore.workflows.judge.steps import REQUEST, StepOutcome, forked
 from cubecore.workflows.judge.submissions.case_results import results_of
 from cubecore.workflows.judge.submissions.kinds import submission_of
 from cubecore.workflows.judge.submissions.runner import CaseRunner
@@ -31,7 +31,7 @@ from cubecore.workflows.judge.tasks.comparison import (
     leaves,
     plain,
 )
-from cubecore.workflows.judge.tasks.kinds import Task, task_of
+from cubecore.workflows.judge.tasks.kinds import JudgeTask, task_of
 from cubecore.workflows.judge.tasks.references import reference_of
 from cubecore.workflows.judge.values import ArrayFolder, array_of, is_tensor, loaded
 
@@ -78,7 +78,7 @@ def main(folder: Path) -> None:
     judged.leave({"records": records, **told})
 
 
-def _load_shared(task: Task, *, model: bool) -> None:
+def _load_shared(task: JudgeTask, *, model: bool) -> None:
     """Load what several steps need before they are forked."""
     if task.needs_torch or model:
         from cubecore.workflows.judge.tasks.torch_modules import require_torch
@@ -96,12 +96,14 @@ def _first_wrong(compared: list[Json]) -> int | None:
 class _Judgement:
     """The steps of a judgement, with the seconds that they took."""
 
-    def __init__(self, folder: Path, options: JudgeOptions, task: Task) -> None:
+    def __init__(self, folder: Path, options: JudgeOptions, task: JudgeTask) -> None:
         self._folder, self._options, self._task = folder, options, task
         self._seconds: dict[str, float] = {}
         self._cpu_s = 0.0
 
-    def step(self, name: str, work: Callable[[], Json], *, needed: bool = True) -> Step | None:
+    def step(
+        self, name: str, work: Callable[[], Json], *, needed: bool = True
+    ) -> StepOutcome | None:
         """Run a step; None, with the reason left, if it fails and is needed."""
         sys.stdout.write(f"{json.dumps({'stage': name})}\n")
         sys.stdout.flush()
@@ -121,7 +123,7 @@ class _Judgement:
         (self._folder / "judged.json").write_text(json.dumps(left), "utf-8")
 
 
-def of_task(task: Task, work: Callable[[], Json]) -> Json:
+def of_task(task: JudgeTask, work: Callable[[], Json]) -> Json:
     """Do what runs a task's own code; what that raises is the request's fault.
 
     Raises
@@ -139,7 +141,7 @@ def of_task(task: Task, work: Callable[[], Json]) -> Json:
         raise unable(task.name, raised_by("the task", error)) from error
 
 
-def made_cases(task: Task, options: JudgeOptions, reference: Path, given: Path) -> Json:
+def made_cases(task: JudgeTask, options: JudgeOptions, reference: Path, given: Path) -> Json:
     """Make the cases of a task: inputs for the submission, expected results for the reference."""
     known = reference_of(task)
     theirs, ours = ArrayFolder(given), ArrayFolder(reference)
@@ -184,7 +186,7 @@ def _outputs(expected: Any) -> list[Json]:
 
 
 def compared_cases(
-    task: Task, reference: Path, given: Path, records: list[Json], told: list[Json]
+    task: JudgeTask, reference: Path, given: Path, records: list[Json], told: list[Json]
 ) -> Json:
     """Compare what the submission returned with the expected results."""
     known = reference_of(task)

@@ -29,7 +29,7 @@ _DEATH_SIGNAL = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepOutcome:
     """The end of a step: what it left, its CPU seconds and its seconds."""
 
     left: Json
@@ -45,7 +45,7 @@ class Step:
         return None
 
 
-def forked(name: str, work: Callable[[], Json], folder: Path, options: JudgeOptions) -> Step:
+def forked(name: str, work: Callable[[], Json], folder: Path, options: JudgeOptions) -> StepOutcome:
     """Run work in a process of its own, in `folder`, and return what it left."""
     # The child holds one end of a pipe: it closes when the child ends, so that a wait with a limit
     # is one select. What the child starts by exec does not inherit the end. Whoever is left in its
@@ -68,11 +68,11 @@ def forked(name: str, work: Callable[[], Json], folder: Path, options: JudgeOpti
     os.close(theirs)
     seconds = used.ru_utime + used.ru_stime, perf_counter() - begin
     if not ended:
-        return Step({STOPPED: f"{name} did not end within {options.wall_s:g} s"}, *seconds)
+        return StepOutcome({STOPPED: f"{name} did not end within {options.wall_s:g} s"}, *seconds)
     try:
-        return Step(json.loads(file.read_text("utf-8")), *seconds)
+        return StepOutcome(json.loads(file.read_text("utf-8")), *seconds)
     except (OSError, ValueError):
-        return Step(_without_answer(name, status, log, options), *seconds)
+        return StepOutcome(_without_answer(name, status, log, options), *seconds)
 
 
 def _work(work: Callable[[], Json], file: Path, log: Path, options: JudgeOptions) -> None:

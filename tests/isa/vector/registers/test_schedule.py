@@ -5,11 +5,11 @@ import random
 import pytest
 
 from cubecore.isa.vector.registers.issue.reliefs import Relief, relieved
-from cubecore.isa.vector.registers.issue.schedule import Unit, Wait, schedule
-from cubecore.isa.vector.registers.issue.work import Port, Work
+from cubecore.isa.vector.registers.issue.schedule import VectorUnit, Wait, schedule
+from cubecore.isa.vector.registers.issue.work import Port, UnitWork
 
-UNIT = Unit(window=96, queue=32, forward_cycles=4, loop_cycles=4)
-ADD = Work(0, Port.COMPUTE, 1, 7, False, 1, 0, 0, ())
+UNIT = VectorUnit(window=96, queue=32, forward_cycles=4, loop_cycles=4)
+ADD = UnitWork(0, Port.COMPUTE, 1, 7, False, 1, 0, 0, ())
 
 
 class StepByStep:
@@ -94,7 +94,7 @@ def random_work(rng, count, cycles=(1,), writes=(0,)):
         needs = {rng.randrange(max(0, number - 12), number) for _ in range(2) if number}
         compute, memory = port is Port.COMPUTE, port in {Port.LOAD, Port.STORE}
         work.append(
-            Work(
+            UnitWork(
                 entry=number,
                 port=port,
                 cycles=rng.choice(cycles) if compute or memory else 1,
@@ -112,7 +112,7 @@ def random_work(rng, count, cycles=(1,), writes=(0,)):
 @pytest.mark.parametrize("seed", range(40))
 def test_the_schedule_is_that_of_a_unit_run_cycle_by_cycle(seed):
     rng = random.Random(seed)
-    unit = Unit(rng.choice([8, 24, 96]), rng.choice([4, 12, 32]), 4, rng.choice([0, 4]))
+    unit = VectorUnit(rng.choice([8, 24, 96]), rng.choice([4, 12, 32]), 4, rng.choice([0, 4]))
     work = random_work(rng, 120)
     start, done = StepByStep(work, unit).run()
     found = schedule(work, unit)
@@ -144,8 +144,8 @@ def test_independent_work_is_issued_two_a_cycle_and_one_if_it_is_alone():
 
 
 def test_one_load_and_one_store_share_a_cycle_where_their_banks_differ():
-    load = Work(0, Port.LOAD, 1, 9, False, 1, 0x00FF, 0, ())
-    store = Work(0, Port.STORE, 1, 9, True, 0, 0xFF00, 0, ())
+    load = UnitWork(0, Port.LOAD, 1, 9, False, 1, 0x00FF, 0, ())
+    store = UnitWork(0, Port.STORE, 1, 9, True, 0, 0xFF00, 0, ())
     assert [each.start for each in schedule([load, load, load], UNIT)] == [0, 1, 2]
     assert [each.start for each in schedule([load, store], UNIT)] == [0, 0]
     clash = schedule([load, store._replace(banks=0x00FF)], UNIT)
@@ -160,14 +160,14 @@ def test_a_loop_that_begins_lets_nothing_in_for_its_cycles():
 
 
 def test_a_full_window_waits_for_its_oldest_instruction():
-    small = Unit(window=2, queue=32, forward_cycles=4, loop_cycles=4)
+    small = VectorUnit(window=2, queue=32, forward_cycles=4, loop_cycles=4)
     found = schedule([ADD._replace(latency=22), ADD, ADD], small)
     assert [each.start for each in found] == [0, 0, 18]
     assert (found[2].wait, found[2].by) == (Wait.WINDOW, 0)
 
 
 def test_a_barrier_waits_for_everything_and_so_does_what_follows():
-    barrier = Work(0, Port.BARRIER, 1, 7, False, 0, 0, 0, ())
+    barrier = UnitWork(0, Port.BARRIER, 1, 7, False, 0, 0, 0, ())
     found = schedule([ADD._replace(latency=22), barrier, ADD], UNIT)
     assert [each.start for each in found] == [0, 18, 18]
     assert found[1].wait is Wait.BARRIER
@@ -184,8 +184,8 @@ def test_a_chain_in_four_parts_takes_a_quarter():
 
 
 def test_a_limit_that_is_left_out_costs_nothing():
-    load = Work(0, Port.LOAD, 1, 9, False, 1, 0x00FF, 0, ())
-    store = Work(0, Port.STORE, 1, 9, True, 0, 0x00FF, 0, ())
+    load = UnitWork(0, Port.LOAD, 1, 9, False, 1, 0x00FF, 0, ())
+    store = UnitWork(0, Port.STORE, 1, 9, True, 0, 0x00FF, 0, ())
     places = [0] * 100
     assert last([load] * 100, places, Relief.LOADS) < last([load] * 100, places, Relief.STORES)
     assert last([load, store], places, Relief.BANKS) == 5

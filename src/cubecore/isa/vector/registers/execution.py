@@ -34,7 +34,7 @@ _ALL_BITS = 2 ** (8 * _MASK_BYTES) - 1
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Part:
+class UbPart:
     """The bytes of UB from a place on, counted from the program's base, shaped [cores, bytes]."""
 
     low: int
@@ -42,7 +42,7 @@ class Part:
 
 
 def execute(
-    program: RegisterProgram, parts: Sequence[Part], ctrl: int = 0, mask: int = _ALL_BITS
+    program: RegisterProgram, parts: Sequence[UbPart], ctrl: int = 0, mask: int = _ALL_BITS
 ) -> int:
     """Run a program on parts of UB, in place, under CTRL and the mask's bits; return its AR.
 
@@ -81,10 +81,10 @@ class Execution:
         image: Array,
         ctrl: int = 0,
         mask: int = _ALL_BITS,
-        parts: Sequence[Part] = (),
+        parts: Sequence[UbPart] = (),
     ) -> None:
         self._program, self._image, self._ctrl = program, image, ctrl
-        self._parts = parts or (Part(0, image),)
+        self._parts = parts or (UbPart(0, image),)
         self._mask_bits = np.frombuffer(mask.to_bytes(_MASK_BYTES, "little"), "<u8")
         self._values: dict[tuple[int, int], _Value] = {}
         self._trips: dict[int, int | slice] = {}

@@ -13,12 +13,12 @@ from cubecore.arrays import Array
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.isa.declare.instruction import (
+    InnerCall,
     Instruction,
     InstructionCost,
     Mem,
     Operand,
     OperandAccess,
-    Part,
     Pipe,
     instruction,
 )
@@ -139,7 +139,7 @@ class VectorFunction(Instruction):
     ) -> tuple[Mapping[str, Array], int]:
         """Return what the program stores of the bytes that it reads, and what AR holds then."""
         # Most kernels have no vector function.
-        from cubecore.isa.vector.registers.execution import Part, execute
+        from cubecore.isa.vector.registers.execution import UbPart, execute
 
         performed = self.performed or self.program
         some = next(iter(inputs.values()), np.zeros(0, np.uint8))
@@ -151,9 +151,9 @@ class VectorFunction(Instruction):
                 for operand, runs in self.spans
                 if operand.access.writes
             ]
-            parts = [Part(low, array) for _, (low, _), array in made]
+            parts = [UbPart(low, array) for _, (low, _), array in made]
             parts += [
-                Part(runs[0][0], inputs[operand.name].reshape(cores, -1))
+                UbPart(runs[0][0], inputs[operand.name].reshape(cores, -1))
                 for operand, runs in self.spans
                 if operand.access.reads
             ]
@@ -169,7 +169,7 @@ class VectorFunction(Instruction):
         for operand, runs in self.spans:
             if operand.access.reads:
                 put(image, runs, inputs[operand.name])
-        ar = execute(performed, [Part(0, image)], registers.ctrl, mask)
+        ar = execute(performed, [UbPart(0, image)], registers.ctrl, mask)
         return _shaped(self._written(image), some), ar
 
     @property
@@ -227,7 +227,7 @@ class VectorFunction(Instruction):
 
         return cost_of(self.program, chip, self.without)
 
-    def calls_inside(self, chip: Chip) -> tuple[Part, ...]:
+    def calls_inside(self, chip: Chip) -> tuple[InnerCall, ...]:
         """Return the program's instructions on the ports of the vector unit."""
         from cubecore.isa.vector.registers.issue.cost import parts_of
 

@@ -12,7 +12,7 @@ _WITH_TORCH = {TORCH, NPU_KERNEL_BENCH}
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class JudgeTask:
     """A task: its kind, its name and its file or folder."""
 
     kind: str
@@ -25,7 +25,7 @@ class Task:
         return self.kind in _WITH_TORCH
 
 
-def task_of(path: str | Path) -> Task:
+def task_of(path: str | Path) -> JudgeTask:
     """Return the task in a file or folder.
 
     Raises
@@ -41,7 +41,7 @@ def task_of(path: str | Path) -> Task:
     except (OSError, ValueError) as error:
         raise unreadable(shown, error) from None
     if place.suffix == ".npz":
-        return Task(ARRAYS, place.stem, place.resolve())
+        return JudgeTask(ARRAYS, place.stem, place.resolve())
     if place.suffix != ".py":
         need = "be .npz, a Python file with a reference, or a folder of a suite"
         raise refuse("--task", need, shown)
@@ -51,17 +51,17 @@ def task_of(path: str | Path) -> Task:
         raise unable(shown, f"{shown} is no Python: {error}") from None
     names = {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
     if "Model" in names:
-        return Task(TORCH, place.stem, place.resolve())
+        return JudgeTask(TORCH, place.stem, place.resolve())
     if "reference" not in names:
         remedy = "it needs reference(...) and inputs(case, rng), or a class Model with get_inputs"
         raise unable(shown, f"{shown} has no reference", remedy)
     if "inputs" not in names:
         raise unable(shown, f"{shown} has no inputs(case, rng)", "which returns the inputs by name")
-    return Task(FUNCTION, place.stem, place.resolve())
+    return JudgeTask(FUNCTION, place.stem, place.resolve())
 
 
-def _folder(folder: Path, shown: str) -> Task:
+def _folder(folder: Path, shown: str) -> JudgeTask:
     if (folder / "validation" / "module.py").is_file():
-        return Task(NPU_KERNEL_BENCH, folder.name, folder)
+        return JudgeTask(NPU_KERNEL_BENCH, folder.name, folder)
     remedy = "a task of NPUKernelBench has validation/module.py"
     raise unable(shown, f"{shown} has no reference", remedy)

@@ -28,7 +28,7 @@ from cubecore.workflows.judge.tasks.comparison import (
     leaves,
     plain,
 )
-from cubecore.workflows.judge.tasks.kinds import Task
+from cubecore.workflows.judge.tasks.kinds import JudgeTask
 from cubecore.workflows.judge.tasks.torch_modules import copied, stand_in
 from cubecore.workflows.judge.tasks.torch_tasks import ModelSource
 
@@ -44,7 +44,7 @@ _LARGEST_BYTES = 8
 class NpuKernelBenchTask:
     """A task's folder: module.py, pybind.cpp, prepare_inputs.py, test_cases.csv."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: JudgeTask) -> None:
         stand_in()
         _provide_check()
         self._folder = task.path / "validation"
@@ -55,7 +55,7 @@ class NpuKernelBenchTask:
         self._rows = rows_of(self._folder / "test_cases.csv")
         self.model = self._model_source(task)
 
-    def _model_source(self, task: Task) -> ModelSource:
+    def _model_source(self, task: JudgeTask) -> ModelSource:
         text = (self._folder / "module.py").read_text("utf-8")
         binding = self._folder / "pybind.cpp"
         if not binding.is_file():

@@ -16,14 +16,14 @@ from cubecore.workflows.judge.tasks.kinds import (
     ARRAYS,
     FUNCTION,
     NPU_KERNEL_BENCH,
-    Task,
+    JudgeTask,
 )
 
 _EXPECTED = "expected_"
 """The beginning of the names of expected arrays in a file of arrays."""
 
 
-def reference_of(task: Task) -> Reference:
+def reference_of(task: JudgeTask) -> Reference:
     """Return the reference of a task.
 
     Raises
@@ -47,7 +47,7 @@ def reference_of(task: Task) -> Reference:
 class _Arrays:
     """A file of arrays, of one case: those called expected_NAME are the results."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: JudgeTask) -> None:
         try:
             with np.load(task.path, allow_pickle=False) as held:
                 arrays = {name: held[name] for name in held.files}
@@ -77,7 +77,7 @@ class _Function:
     CASES says how many there are, RTOL and ATOL how near results must be.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: JudgeTask) -> None:
         self._module, self._shown = module_of(task.path), task.path.name
         self._count = int(getattr(self._module, "CASES", 1))
         self._limits = [getattr(self._module, name, None) for name in ("ATOL", "RTOL")]

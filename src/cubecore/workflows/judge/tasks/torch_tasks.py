@@ -8,7 +8,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.tasks.cases import ReferenceCase, module_of
 from cubecore.workflows.judge.tasks.comparison import TOO_LARGE, Compared, close, leaves, plain
-from cubecore.workflows.judge.tasks.kinds import Task
+from cubecore.workflows.judge.tasks.kinds import JudgeTask
 from cubecore.workflows.judge.tasks.torch_modules import copied, stand_in
 
 SEED = 1024
@@ -32,7 +32,7 @@ class ModelSource:
 class TorchTask:
     """A file with Model, get_init_inputs, and get_inputs or get_input_groups."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: JudgeTask) -> None:
         stand_in()
         self._task, self._module = task, module_of(task.path)
         self.model = ModelSource()

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from cubecore.chips.model import Chip
-from cubecore.isa.declare.instruction import InstructionCost, Part
+from cubecore.isa.declare.instruction import InnerCall, InstructionCost
 from cubecore.isa.vector.registers.issue.reliefs import Relief, relieved
-from cubecore.isa.vector.registers.issue.schedule import Unit, schedule
-from cubecore.isa.vector.registers.issue.work import Port, Work, work_of
+from cubecore.isa.vector.registers.issue.schedule import VectorUnit, schedule
+from cubecore.isa.vector.registers.issue.work import Port, UnitWork, work_of
 from cubecore.isa.vector.registers.program import RegisterProgram
 
 
@@ -16,7 +16,7 @@ def cost_of(program: RegisterProgram, chip: Chip, without: Relief | None = None)
     What a function begins while another one ends is hidden, and is paid when pipe V was idle.
     `without` leaves a limit of the unit out.
     """
-    work, unit = work_of(program), Unit.of(chip)
+    work, unit = work_of(program), VectorUnit.of(chip)
     if without is not None:
         work, unit = relieved(work, lines_of(program, work), unit, without)
     last = max((each.done for each in schedule(work, unit)), default=0)
@@ -24,10 +24,10 @@ def cost_of(program: RegisterProgram, chip: Chip, without: Relief | None = None)
     return InstructionCost(last + int(ends), idle_head=int(begins))
 
 
-def parts_of(program: RegisterProgram, chip: Chip) -> tuple[Part, ...]:
+def parts_of(program: RegisterProgram, chip: Chip) -> tuple[InnerCall, ...]:
     """Return each instruction of a vector function on a lane of its port, by its start."""
     work, entries = work_of(program), program.entries
-    started = schedule(work, Unit.of(chip))
+    started = schedule(work, VectorUnit.of(chip))
     ends = cost_of(program, chip).busy
     free = dict.fromkeys(_LANES[Port.COMPUTE], 0)
     parts = []
@@ -47,7 +47,7 @@ def parts_of(program: RegisterProgram, chip: Chip) -> tuple[Part, ...]:
         call = entries.table[entries.calls[each.entry]]
         where = entries.locations[entries.places[each.entry]]
         name = where.call or call.operation.spelling
-        parts.append(Part(lane, name, start - ends, end - ends, where))
+        parts.append(InnerCall(lane, name, start - ends, end - ends, where))
     return tuple(parts)
 
 
@@ -59,7 +59,7 @@ _LANES = {
 """The lanes of what happens inside of a vector function, by port."""
 
 
-def lines_of(program: RegisterProgram, work: Sequence[Work]) -> list[int]:
+def lines_of(program: RegisterProgram, work: Sequence[UnitWork]) -> list[int]:
     """Return the number of each instruction's line in the program's locations."""
     places = program.entries.places
     return [int(places[each.entry]) for each in work]

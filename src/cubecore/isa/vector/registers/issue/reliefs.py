@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
 
-from cubecore.isa.vector.registers.issue.schedule import Unit
-from cubecore.isa.vector.registers.issue.work import Port, Work
+from cubecore.isa.vector.registers.issue.schedule import VectorUnit
+from cubecore.isa.vector.registers.issue.work import Port, UnitWork
 
 _UNLIMITED = 1 << 30
 _ACCUMULATORS = 4
@@ -26,8 +26,8 @@ class Relief(Enum):
 
 
 def relieved(
-    work: Sequence[Work], places: Sequence[int], unit: Unit, relief: Relief
-) -> tuple[Sequence[Work], Unit]:
+    work: Sequence[UnitWork], places: Sequence[int], unit: VectorUnit, relief: Relief
+) -> tuple[Sequence[UnitWork], VectorUnit]:
     """Return work and a unit without a limit; `places` are the numbers of the work's lines."""
     if relief is Relief.COMPUTE:
         return [each._replace(writes=0) for each in work], replace(unit, slots=_UNLIMITED)
@@ -39,7 +39,7 @@ def relieved(
     return [change(each) for each in work], unit
 
 
-def chains(work: Sequence[Work], places: Sequence[int]) -> list[int]:
+def chains(work: Sequence[UnitWork], places: Sequence[int]) -> list[int]:
     """Return for each instruction the one of its own line that it needs the result of, -1: none."""
     return [
         next((need for need in each.needs if places[need] == places[number]), -1)
@@ -47,7 +47,7 @@ def chains(work: Sequence[Work], places: Sequence[int]) -> list[int]:
     ]
 
 
-def _with_accumulators(work: Sequence[Work], places: Sequence[int]) -> list[Work]:
+def _with_accumulators(work: Sequence[UnitWork], places: Sequence[int]) -> list[UnitWork]:
     """Return work whose accumulations wait for the fourth one before them, not for the last."""
     before = chains(work, places)
     changed = list(work)
@@ -62,11 +62,11 @@ def _with_accumulators(work: Sequence[Work], places: Sequence[int]) -> list[Work
     return changed
 
 
-def _free(port: Port) -> Callable[[Work], Work]:
+def _free(port: Port) -> Callable[[UnitWork], UnitWork]:
     return lambda each: each._replace(cycles=0, banks=0) if each.port is port else each
 
 
-_CHANGES: dict[Relief, Callable[[Work], Work]] = {
+_CHANGES: dict[Relief, Callable[[UnitWork], UnitWork]] = {
     Relief.LOADS: _free(Port.LOAD),
     Relief.STORES: _free(Port.STORE),
     Relief.SLOW: lambda each: each._replace(cycles=1) if each.port is Port.COMPUTE else each,

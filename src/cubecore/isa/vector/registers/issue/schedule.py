@@ -12,7 +12,7 @@ from heapq import heappush, heapreplace
 from typing import NamedTuple
 
 from cubecore.chips.model import Chip
-from cubecore.isa.vector.registers.issue.work import Port, Work
+from cubecore.isa.vector.registers.issue.work import Port, UnitWork
 from cubecore.lazy_dataclass import dataclass
 
 _AT_ONCE = 2
@@ -48,7 +48,7 @@ class Started(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class VectorUnit:
     """What a chip's vector unit may hold, and its own cycles (the chip's facts `vf_*`).
 
     `slots` are the instructions that compute of a cycle.
@@ -61,7 +61,7 @@ class Unit:
     slots: int = _AT_ONCE
 
     @staticmethod
-    def of(chip: Chip) -> "Unit":
+    def of(chip: Chip) -> "VectorUnit":
         """Return a chip's unit.
 
         Raises
@@ -70,10 +70,10 @@ class Unit:
             If a fact of it is unknown.
         """
         names = ("window", "queue", "forward_cycles", "loop_cycles")
-        return Unit(*(int(chip.require(f"vf_{name}", "timing")) for name in names))
+        return VectorUnit(*(int(chip.require(f"vf_{name}", "timing")) for name in names))
 
 
-def schedule(work: Sequence[Work], unit: Unit) -> list[Started]:
+def schedule(work: Sequence[UnitWork], unit: VectorUnit) -> list[Started]:
     """Return the start of each instruction, in cycles from the first one's entry on."""
     run = _Run(unit)
     for each in work:
@@ -88,7 +88,7 @@ class _Run:
     never waits for a younger one, so that its cycle does not hang on what comes behind it.
     """
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: VectorUnit) -> None:
         self.started: list[Started] = []
         self._unit = unit
         # The window: the cycle in which the next instruction enters, how many have entered in it,
@@ -106,7 +106,7 @@ class _Run:
         self._stores: dict[int, tuple[int, int]] = {}
         self._slow: dict[int, tuple[int, int]] = {}
 
-    def start(self, work: Work) -> None:
+    def start(self, work: UnitWork) -> None:
         """Give the next instruction its cycle."""
         # Three waits, one behind the other: for room in the window, for operands, and for a cycle
         # in which the port is free. The last that moved the start is the reason that is kept.
@@ -129,7 +129,7 @@ class _Run:
         self._retired.append(max(self._retired[-1], (done, number)) if number else (done, number))
         self.started.append(Started(start, done, wait, by))
 
-    def _enter(self, number: int, work: Work) -> tuple[int, tuple[Wait, int]]:
+    def _enter(self, number: int, work: UnitWork) -> tuple[int, tuple[Wait, int]]:
         """Let an instruction into the window behind those before it, when there is room."""
         oldest = number - self._unit.window
         if oldest >= 0:
@@ -152,7 +152,7 @@ class _Run:
         if cycle > self._enters:
             self._enters, self._entered, self._why = cycle, 0, (wait, by)
 
-    def _compute(self, ready: int, work: Work, number: int) -> tuple[int, tuple[Wait, int]]:
+    def _compute(self, ready: int, work: UnitWork, number: int) -> tuple[int, tuple[Wait, int]]:
         """Return the first cycle with a free slot, and who held the last that was not free."""
         # What takes several cycles needs a slot in its first one, and one of two units in all of
         # them: behind a unit that is busy the next cycle that may do is the one after it.
@@ -180,7 +180,7 @@ class _Run:
             heapreplace(self._queued, (start, number))
         return start, (Wait.PORT, by)
 
-    def _access(self, ready: int, work: Work, number: int) -> tuple[int, tuple[Wait, int]]:
+    def _access(self, ready: int, work: UnitWork, number: int) -> tuple[int, tuple[Wait, int]]:
         """Return the first cycle in which a port and the banks are free, and who held them last.
 
         One load and one store share a cycle where they touch no bank both.

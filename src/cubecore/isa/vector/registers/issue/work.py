@@ -44,7 +44,7 @@ class Port(IntEnum):
     BARRIER = 3
 
 
-class Work(NamedTuple):
+class UnitWork(NamedTuple):
     """One instruction as the unit runs it.
 
     `entry` is the program's; `cycles` are those in which no other is issued to the same part of the
@@ -65,7 +65,7 @@ class Work(NamedTuple):
     needs: tuple[int, ...]
 
 
-def work_of(program: RegisterProgram) -> Sequence[Work]:
+def work_of(program: RegisterProgram) -> Sequence[UnitWork]:
     """Return what the unit runs, in the order of the program."""
     entries = program.entries
     kinds = [_Kind.of(call) for call in entries.table]
@@ -73,7 +73,7 @@ def work_of(program: RegisterProgram) -> Sequence[Work]:
     begun = _loop_starts(program)
     addresses = _banks(program)
     made = [0] * (int(max(entries.results.max(), entries.sources.max(), entries.masks.max())) + 1)
-    found: list[Work] = []
+    found: list[UnitWork] = []
     columns = (entries.calls, entries.sources, entries.masks, entries.results)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     # `made` leads from a value to the number of its work, from 1 on; 0 stands for none.
@@ -127,9 +127,9 @@ class _Kind:
             merges=call.mode == MERGING and port is Port.COMPUTE,
         )
 
-    def work(self, entry: int, banks: int, loops: int, needs: set[int]) -> Work:
+    def work(self, entry: int, banks: int, loops: int, needs: set[int]) -> UnitWork:
         assert self.port is not None
-        return Work(
+        return UnitWork(
             *(entry, self.port, self.cycles, self.latency, self.alone, self.writes),
             *(banks, loops, tuple(needs)),
         )
