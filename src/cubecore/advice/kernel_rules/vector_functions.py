@@ -9,9 +9,13 @@ from cubecore.advice.kernel_rules.case import KernelCase, Leaf
 from cubecore.advice.kernel_rules.changes.changed_programs import with_nodes
 from cubecore.advice.kernel_rules.rule import Cause, rule
 from cubecore.isa.program.tree import Issue, Location, Node
-from cubecore.isa.vector.registers.issue.cost import cost_of, lines_of
 from cubecore.isa.vector.registers.issue.reliefs import Relief, chains
-from cubecore.isa.vector.registers.issue.work import Port, UnitWork, work_of
+from cubecore.isa.vector.registers.issue.work import (
+    Port,
+    UnitWork,
+    lines_of,
+    work_of,
+)
 from cubecore.isa.vector.registers.vector_function import VectorFunction
 from cubecore.lazy_dataclass import dataclass
 
@@ -45,7 +49,7 @@ class _Function:
 
     def saved(self, relief: Relief) -> int:
         """Return the cycles of all calls that leaving a limit out would save; 0 if they are few."""
-        saved = self.cycles - cost_of(self.template.program, self.case.chip, relief).busy
+        saved = self.cycles - self.case.cost(_without(self.leaf.issue, self.template, relief)).busy
         return saved * self.leaf.count if saved >= _LEAST_SHARE * self.cycles else 0
 
     def location(self, line: int) -> Location:
@@ -58,6 +62,11 @@ class _Function:
         entries = self.template.program.entries
         operation = entries.table[entries.calls[self.work[number].entry]].operation
         return self.location(line).call or operation.spelling
+
+
+def _without(issue: Issue, function: VectorFunction, relief: Relief) -> Issue:
+    """Return a call of a vector function without a limit of its unit."""
+    return replace(issue, template=replace(function, without=relief))
 
 
 _Words = Callable[[_Function], tuple[int, str]]
@@ -77,11 +86,10 @@ def _causes(
 
     None is yielded where another limit costs as much: one of the two names the same cycles better.
     """
-    leaves = [each for each in case.all_leaves if isinstance(each.issue.template, VectorFunction)]
     functions = [
-        _Function(case, leaf, leaf.issue.template)
-        for leaf in leaves
-        if isinstance(leaf.issue.template, VectorFunction) and leaf.issue.template.program.steps
+        _Function(case, leaf, template)
+        for leaf in case.all_leaves
+        if isinstance(template := leaf.issue.template, VectorFunction) and template.program.steps
     ]
     saved = {function: function.saved(relief) for function in functions}
     if not any(saved.values()):
@@ -95,7 +103,7 @@ def _causes(
     # launches whose cores differ in a template no longer run as equal ones.
     def change(node: Node) -> Iterable[Node] | None:
         if isinstance(node, Issue) and isinstance(node.template, VectorFunction):
-            return [replace(node, template=replace(node.template, without=relief))]
+            return [_without(node, node.template, relief)]
         return None
 
     better = with_nodes(case.launch, change)

@@ -8,7 +8,13 @@ from functools import cached_property, lru_cache
 from cubecore.cache import MOST_PROGRAMS, BoundedCache
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
-from cubecore.isa.declare.instruction import GlobalTraffic, Instruction, InstructionCost, Mem
+from cubecore.isa.declare.instruction import (
+    GlobalTraffic,
+    InnerCall,
+    Instruction,
+    InstructionCost,
+    Mem,
+)
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.expr import Condition, Expr, Operation, Var
 from cubecore.isa.program.tree import Assign, Branch, Issue, LoadScalar, Loop, Node, Program
@@ -21,6 +27,12 @@ _FRESH = Registers()
 def cost_of(template: Instruction, chip: Chip) -> InstructionCost:
     """Return what a template costs on a chip; each is worked out once."""
     return template.cost(chip)
+
+
+@lru_cache(maxsize=64)
+def inner_calls(template: Instruction, chip: Chip) -> tuple[InnerCall, ...]:
+    """Return what happens inside of a template on a chip; each is worked out once."""
+    return template.calls_inside(chip)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from cubecore.isa.scalar.sync import (
     joined_pipes,
 )
 from cubecore.lazy_dataclass import dataclass
-from cubecore.timing.memory.global_accesses import cost_of
+from cubecore.timing.memory.global_accesses import cost_of, inner_calls
 from cubecore.timing.memory.l2_reuse import MemoryShare
 from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest
 from cubecore.timing.memory.reuse_marks import ReuseMark
@@ -318,7 +318,8 @@ class CoreClock(PipeOrder):
         if not self.record:
             return action
         name, operand = template.name, moved_operand(issue, template)
-        line, parts = None if self.log is None else issue.location, template.calls_inside(self.chip)
+        line = None if self.log is None else issue.location
+        parts = inner_calls(template, self.chip)
 
         def note(time: int, pipe: PipeState, *arguments: object) -> bool:
             free, started = pipe.free, action(time, pipe, *arguments)

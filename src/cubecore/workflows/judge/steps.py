@@ -17,7 +17,7 @@ from pathlib import Path
 from time import perf_counter
 
 from cubecore.aliases import Json
-from cubecore.errors import CubecoreError, RequestError
+from cubecore.errors import CubecoreError
 from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.submissions.runner import Stopped
@@ -87,8 +87,6 @@ def _work(work: Callable[[], Json], file: Path, log: Path, options: JudgeOptions
         os.dup2(said, 2)
         try:
             left = work()
-        except RequestError as error:
-            left = {REQUEST: str(error)}
         except Stopped as error:
             left = {STOPPED: str(error)}
         except CubecoreError as error:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import InnerCall, InstructionCost
 from cubecore.isa.vector.registers.issue.reliefs import Relief, relieved
-from cubecore.isa.vector.registers.issue.schedule import VectorUnit, schedule
-from cubecore.isa.vector.registers.issue.work import Port, UnitWork, work_of
+from cubecore.isa.vector.registers.issue.schedule import Started, VectorUnit, schedule
+from cubecore.isa.vector.registers.issue.work import Port, lines_of, work_of
 from cubecore.isa.vector.registers.program import RegisterProgram
 
 
@@ -19,16 +19,21 @@ def cost_of(program: RegisterProgram, chip: Chip, without: Relief | None = None)
     work, unit = work_of(program), VectorUnit.of(chip)
     if without is not None:
         work, unit = relieved(work, lines_of(program, work), unit, without)
-    last = max((each.done for each in schedule(work, unit)), default=0)
-    ends, begins = (chip.require(f"vf_{name}_cycles", "timing") for name in ("drain", "start"))
-    return InstructionCost(last + int(ends), idle_head=int(begins))
+    begins = int(chip.require("vf_start_cycles", "timing"))
+    return InstructionCost(_end(schedule(work, unit), chip), idle_head=begins)
+
+
+def _end(started: Sequence[Started], chip: Chip) -> int:
+    """Return the cycle in which a function ends: behind its last result."""
+    drain = int(chip.require("vf_drain_cycles", "timing"))
+    return max((each.done for each in started), default=0) + drain
 
 
 def parts_of(program: RegisterProgram, chip: Chip) -> tuple[InnerCall, ...]:
     """Return each instruction of a vector function on a lane of its port, by its start."""
     work, entries = work_of(program), program.entries
     started = schedule(work, VectorUnit.of(chip))
-    ends = cost_of(program, chip).busy
+    ends = _end(started, chip)
     free = dict.fromkeys(_LANES[Port.COMPUTE], 0)
     parts = []
     for number in sorted(range(len(work)), key=lambda n: started[n].start):
@@ -57,9 +62,3 @@ _LANES = {
     Port.COMPUTE: ("V instructions 1", "V instructions 2"),
 }
 """The lanes of what happens inside of a vector function, by port."""
-
-
-def lines_of(program: RegisterProgram, work: Sequence[UnitWork]) -> list[int]:
-    """Return the number of each instruction's line in the program's locations."""
-    places = program.entries.places
-    return [int(places[each.entry]) for each in work]

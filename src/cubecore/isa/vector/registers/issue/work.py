@@ -98,6 +98,12 @@ def work_of(program: RegisterProgram) -> Sequence[UnitWork]:
     return found
 
 
+def lines_of(program: RegisterProgram, work: Sequence[UnitWork]) -> list[int]:
+    """Return the number of each instruction's line in the program's locations."""
+    places = program.entries.places
+    return [int(places[each.entry]) for each in work]
+
+
 @dataclass(frozen=True, slots=True)
 class _Kind:
     """What all calls of one kind have in common."""
