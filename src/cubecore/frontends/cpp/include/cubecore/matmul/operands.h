@@ -430,6 +430,14 @@ class MatmulOperands {
     return true;
   }
 
+  // The elements from one row of a matrix in UB to the next. 950's rows begin at blocks, since its
+  // copies from UB to L1 take blocks (sample matmul_vecout, K = 31); A2's pages name no gap.
+  template <class TYPE>
+  static int32_t UbPitch(int32_t columns) {
+    if (!cubecore::is_950 || TYPE::format == CubeFormat::NZ) return columns;
+    const int32_t block = 256 / cubecore::Element<typename TYPE::T>::bits;
+    return (columns + block - 1) / block * block;
+  }
   // Copies what lies in UB to global memory, where the AIC finds it.
   void Brought(cubecore::MatmulCall& call, const cubecore::Where& at) {
     using namespace cubecore;
@@ -446,17 +454,17 @@ class MatmulOperands {
       }
     }
     if (call.at[MM_A] == FROM_UB) {
-      call.at[MM_A] = Bring(local_a_, call.single[0] * call.single[2], MM_A, at);
-      call.org[call.trans[0] ? 0 : 2] = call.single[call.trans[0] ? 0 : 2];
+      const int32_t rows = call.single[call.trans[0] ? 2 : 0];
+      const int32_t pitch = UbPitch<A_TYPE>(call.single[call.trans[0] ? 0 : 2]);
+      call.at[MM_A] = Bring(local_a_, rows * pitch, MM_A, at);
+      call.org[call.trans[0] ? 0 : 2] = pitch;
     }
     if (call.at[MM_B] == FROM_UB) {
-      call.at[MM_B] = Bring(local_b_, call.single[1] * call.single[2], MM_B, at);
-      if (call.trans[1]) {
-        call.org[3] = call.single[2];
-      } else {
-        if (call.org[4] == 0) call.org[4] = call.org[1];
-        call.org[1] = call.single[1];
-      }
+      const int32_t rows = call.single[call.trans[1] ? 1 : 2];
+      const int32_t pitch = UbPitch<B_TYPE>(call.single[call.trans[1] ? 2 : 1]);
+      call.at[MM_B] = Bring(local_b_, rows * pitch, MM_B, at);
+      if (!call.trans[1] && call.org[4] == 0) call.org[4] = call.org[1];
+      call.org[call.trans[1] ? 3 : 1] = pitch;
     }
     if (call.at[MM_BIAS] == FROM_UB)
       call.at[MM_BIAS] = Bring(local_bias_, call.single[1], MM_BIAS, at);
