@@ -109,7 +109,10 @@ UNTIMED = {
         ("copy_cbuf_to_ubuf_v2", "copy_ubuf_to_cbuf_v2"),
         "the work of copy_ubuf_to_ubuf, into another part's memory",
     ),
-    "copy_gm_to_ubuf_nd": "the work of copy_gm_to_ubuf_align_v2 in more dimensions",
+    **dict.fromkeys(
+        ("copy_gm_to_ubuf_nd", "copy_gm_to_ubuf_ndim"),
+        "the work of copy_gm_to_ubuf_align_v2 in more dimensions",
+    ),
     "broadcast": "the work of copy_ubuf_to_ubuf, its shapes from memory",
     **dict.fromkeys(("reduce_max", "reduce_min"), "the work of vcmax and vcmin by a count"),
 }

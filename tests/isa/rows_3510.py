@@ -21,7 +21,8 @@ LOOPS = {
 NAMES = (
     *("set_mte2_nz_para", *TO_NZ, *WINDOWS, *TURNED, *COPIES, "copy_cbuf_to_fbuf_v2"),
     *(*IMG2COL, "set_l3d_rpt_v2", *ALIGNED, *LOOPS, "set_pad_val_outtoub", "set_fp8_mode"),
-    "copy_gm_to_ubuf_nd",
+    *("copy_gm_to_ubuf_nd", "copy_gm_to_ubuf_ndim", "set_ndim_pad_count", "set_ndim_pad_value"),
+    *(DIMENSIONS := tuple(f"set_ndim_loop{n}_stride" for n in range(5))),
 )
 HOME = dict.fromkeys(NAMES, "Ascend950PR_9599")
 _WINDOW = {"m_step": 1, "k_step": 1, "src_stride": 1, "dst_stride": 1}
@@ -40,6 +41,10 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     },
     "set_l3d_rpt_v2": {"dst_stride": 1},
     "copy_gm_to_ubuf_nd": {"dtype": HALF, "size0": 16},
+    "copy_gm_to_ubuf_ndim": {"dtype": HALF, "loop0_size": 1},
+    **{name: {"dst_stride": 1, "src_stride": 1} for name in DIMENSIONS},
+    "set_ndim_pad_count": {},
+    "set_ndim_pad_value": {"pad_value": 0},
     **{name: {"dtype": HALF, "n_burst": 1, "len_burst": 32} for name in ALIGNED},
     **{
         name: {"loop1_size": 1, "loop2_size": 1}
@@ -61,6 +66,7 @@ OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     **{name: {"dst": (mem, 512), "src": (L1, 32)} for name, mem in IMG2COL.items()},
     "copy_cbuf_to_fbuf_v2": {"dst": (FB, 64), "src": (L1, 32)},
     "copy_gm_to_ubuf_nd": {"dst": (UB, 32), "src": (GM, 1)},
+    "copy_gm_to_ubuf_ndim": {"dst": (UB, 32), "src": (GM, 1)},
 }
 """Alignment: seed 003, table 1, and the general notes' memories of 3510."""
 _U16, _BIT, _FAR, _NEAR = (0, 65535), (0, 1), (0, 2**40 - 1), (0, 2**21 - 1)
@@ -115,10 +121,17 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     | {f"src_stride{n}": _FAR for n in range(5)}
     | {f"dst_stride{n}": (0, 2**20 - 1) for n in range(5)}
     | {f"{side}{n}": (0, 255) for side in ("left", "right") for n in range(5)},
+    "copy_gm_to_ubuf_ndim": {f"loop{n}_size": (1, 2**20 - 1) for n in range(5)}
+    | {"loop0_lp_count": (0, 255), "loop0_rp_count": (0, 255), "padding_mode": _BIT},
+    **{name: {"dst_stride": (0, 2**20 - 1), "src_stride": _FAR} for name in DIMENSIONS},
+    "set_ndim_pad_count": {
+        f"loop{n}_{side}_count": (0, 255) for n in range(1, 5) for side in ("lp", "rp")
+    },
+    "set_ndim_pad_value": {"pad_value": (0, 2**32 - 1)},
 }
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     (name, "l2_cache_ctl"): (0, 1, 2, 4) for name in TO_NZ
-} | {(name, "l2_cache_mode"): (0, 1, 2, 4) for name in ALIGNED}
+} | {(name, "l2_cache_mode"): (0, 1, 2, 4) for name in (*ALIGNED, "copy_gm_to_ubuf_ndim")}
 _TYPES = (
     *("int8", "uint8", "float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "int16", "uint16"),
     *("float32", "int32", "uint32", "hifloat8"),
@@ -154,6 +167,10 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
         *("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "int32", "uint32"),
         *("float32", "int64", "uint64"),
     ),
+    ("copy_gm_to_ubuf_ndim", "dtype"): (
+        *("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "int32", "uint32", "float32"),
+        *("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn", "float4_e1m2"),
+    ),
 }
 PREPARED = dict.fromkeys(TO_NZ, ("set_mte2_nz_para",)) | dict.fromkeys(
     IMG2COL, ("set_fmatrix", "set_l3d_rpt_v2")
@@ -174,6 +191,10 @@ ORACLES: dict[str, str] = {
         for name in LOOPS
     },
     "copy_gm_to_ubuf_nd": "isa/mte/test_copies_nd_3510.py::test_loops",
+    **dict.fromkeys(
+        ("copy_gm_to_ubuf_ndim", "set_ndim_pad_count", "set_ndim_pad_value", *DIMENSIONS),
+        "isa/mte/test_copies_nd_3510.py::test_loops_in_registers",
+    ),
     "set_fp8_mode": "isa/cube/test_mad_3510.py::test_every_code_of_an_8_bit_float",
     "set_pad_val_outtoub": "isa/mte/test_copies_unaligned_3510.py::test_two_names_of_the_padding",
 }

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import cubecore
 from frontends.cpp.cpp_kernels import kernels, needs_compiler
 
 pytestmark = needs_compiler
@@ -223,6 +224,50 @@ def test_copies_of_two_dimensions():
     said = made.wrong[1](x, np.zeros(2048, np.float16)).findings[0].message
     need = "be 64 or more, what the loops of smaller strides write"
     assert said == f"copy_gm_to_ubuf_nd.dst_stride1 must {need}, got 60"
+
+
+C_PADDED = """#include "c_api/asc_simd.h"
+extern "C" __global__ __vector__ void padded(__gm__ half* x, __gm__ half* z, uint64_t row) {
+  __ubuf__ half a[2048];
+  asc_set_ndim_loop0_stride(1, 1);
+  asc_set_ndim_loop1_stride(row, 32);
+  asc_set_ndim_pad_value((half)7.0);
+  asc_ndim_pad_count_config counts;
+  counts.loop1_lp_count = 13;
+  counts.loop1_rp_count = 3;
+  asc_set_ndim_pad_count(counts);
+  asc_ndim_copy_gm2ub(a, x, 32, 16, 1, 1, 1, 15, 17, true,
+                      asc_load_l2_cache_mode::NORMAL_FIRST_VICTIM);
+  asc_sync();
+  asc_copy_ub2gm_sync(z, a, 4096);
+}
+"""
+
+
+@cubecore.kernel(chip=CHIP)
+def padded(core, x, z, row):
+    """Pad in Python as C_PADDED does."""
+    a = core.ubuf.at("half", 0)
+    core.asc_set_ndim_loop0_stride(1, 1)
+    core.asc_set_ndim_loop1_stride(row, 32)
+    core.asc_set_ndim_pad_value(np.float16(7))
+    core.asc_set_ndim_pad_count(loop1_lp_count=13, loop1_rp_count=3)
+    core.asc_ndim_copy_gm2ub(a, x, 32, 16, 1, 1, 1, 15, 17, 1, 0)
+    core.asc_sync()
+    core.asc_copy_ub2gm_sync(z, a, 4096)
+
+
+@pytest.mark.parametrize("language", ["c", "python"])
+def test_copies_of_two_dimensions_by_registers(language):
+    """The C API's calls make what the class API's call does, in both languages."""
+    called = padded if language == "python" else cubecore.inline(C_PADDED, chip=CHIP).padded
+    x, z = np.arange(512, dtype=np.float16), np.zeros(2048, np.float16)
+    assert [f.message for f in called[1](x, z, 64).findings] == []
+    constant = np.pad(x.reshape(16, 32), ((13, 3), (15, 17)), constant_values=7)
+    np.testing.assert_array_equal(z.reshape(32, 64), constant)
+    said = called[1](x, z, 60).findings[0].message
+    need = "be 64 or more, what the loops of smaller strides write"
+    assert said == f"copy_gm_to_ubuf_ndim.loop1_dst_stride must {need}, got 60"
 
 
 SPREAD = """

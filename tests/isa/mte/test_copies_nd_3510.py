@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import numpy as np
 import pytest
 
 from cubecore.chips import chip
@@ -82,3 +83,69 @@ def test_what_pads_64_bits():
     said = "parameter: copy_gm_to_ubuf_nd: the padding must be 0 for int64, got "
     assert messages(**shape, constant=3) == [f"{said}3"]
     assert messages(**shape, nearest=True) == [f"{said}the nearest element"]
+
+
+C_TYPES = rows.TYPES["copy_gm_to_ubuf_ndim", "dtype"]
+
+
+def in_registers(shape, kind, *, nearest, constant):
+    """Return the instructions that set the loops, and the copy."""
+    padded = [
+        (*of, *(fill,) * (5 - len(of))) for of, fill in zip(shape, (1, 0, 0, 0, 0), strict=True)
+    ]
+    sizes, src, dst, left, right = padded
+    for n in range(5):
+        strides = {"dst_stride": dst[n], "src_stride": src[n]}
+        yield instruction_named(f"set_ndim_loop{n}_stride")(**strides)
+    counts = {f"loop{n}_lp_count": left[n] for n in range(1, 5)}
+    counts |= {f"loop{n}_rp_count": right[n] for n in range(1, 5)}
+    yield instruction_named("set_ndim_pad_count")(**counts)
+    if constant is not None:
+        yield instruction_named("set_ndim_pad_value")(pad_value=constant)
+    given = {f"loop{n}_size": size for n, size in enumerate(sizes)}
+    given |= {"loop0_lp_count": left[0], "loop0_rp_count": right[0]}
+    yield instruction_named("copy_gm_to_ubuf_ndim")(dtype=kind, padding_mode=not nearest, **given)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("nearest", [False, True])
+@pytest.mark.parametrize("dtype", C_TYPES)
+@pytest.mark.thinned(4)
+def test_loops_in_registers(dtype, nearest, name):
+    """The C API's copy: the same loops, whose strides and padding registers hold."""
+    kind, shape, bench = element_type(dtype), SHAPES[name], Bench(1, seed=7, gm_bytes=4096, on=CHIP)
+    size = max(kind.bits // 8, 1)  # two numbers of 4 bits are one element
+    bench.noise(Mem.UB, written=True)
+    bench.noise(Mem.GM, written=True)
+    image, gm = bench.image(Mem.UB), bench.image(Mem.GM)
+    expected(image, gm, size, shape, nearest, 0x5A)
+    *setting, copy = in_registers(shape, kind, nearest=nearest, constant=0x5A)
+    for instruction in setting:
+        bench.do(instruction)
+    bench.do(copy, TO, bench.base + FROM)
+    assert bench.messages == []
+    bench.check(Mem.UB, image)
+
+
+def messages_of_registers(shape, constant=0x5A):
+    bench = Bench(1, gm_bytes=4096, on=CHIP)
+    bench.noise(Mem.GM, written=True)
+    half = element_type("float16")
+    *setting, copy = in_registers(shape, half, nearest=False, constant=constant)
+    for instruction in setting:
+        bench.do(instruction)
+    bench.do(copy, TO, bench.base + FROM)
+    return bench
+
+
+def test_loops_of_registers_that_overlap():
+    wrong = messages_of_registers(((5, 3), (1, 9), (1, 4), (0, 0), (0, 0)))
+    need = "be 5 or more, what the loops of smaller strides write"
+    said = f"parameter: copy_gm_to_ubuf_ndim.loop1_dst_stride must {need}, got 4"
+    assert wrong.messages == [said]
+
+
+def test_padding_before_its_value_is_set_stays_unwritten():
+    bench = messages_of_registers(((4,), (1,), (1,), (2,), (0,)), constant=None)
+    assert bench.messages == []
+    np.testing.assert_array_equal(bench.buffer(Mem.UB).valid[TO : TO + 12], [0] * 4 + [1] * 8)

@@ -35,10 +35,6 @@ _GROUPS = {
         ["asc_copy_gm2l1_align", "asc_set_gm2l1_pad"]
         + [f"asc_set_gm2l1{part}" for part in _LOOPS.split()]
     ),
-    "how an n-dimensional copy orders its loops is in figures alone": " ".join(
-        ["asc_ndim_copy_gm2ub", "asc_set_ndim_pad_count", "asc_set_ndim_pad_value"]
-        + [f"asc_set_ndim_loop{n}_stride" for n in range(5)]
-    ),
     "the page does not say whether 8-bit floats are reinterpreted or converted": "asc_enable_hif8",
     "the second conversion of fixpipe is not modelled": "asc_set_l0c2gm_quant_post",
     "its page says that it repeats 2D loads, and gives it the fields of 3D ones": (

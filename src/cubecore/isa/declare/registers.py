@@ -92,6 +92,21 @@ class CopyLoops:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyDimensions:
+    """The loops of a copy of five dimensions on architecture 3510, the first innermost.
+
+    Strides count elements; `left` and `right` are the padding of loops 1 to 4. `constant` is the
+    bits that pad, None before they are set.
+    """
+
+    src_strides: tuple[int, ...] = (0,) * 5
+    dst_strides: tuple[int, ...] = (0,) * 5
+    left: tuple[int, ...] = (0,) * 4
+    right: tuple[int, ...] = (0,) * 4
+    constant: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class UbCheck:
     """A register that has the core stop at accesses to bytes [start, end) of UB.
 
@@ -124,7 +139,8 @@ class Registers:
     reads outside of them (bits, None before they are set), its repetition, and where L1 begins anew
     for it (0: nowhere). `nz_para` is MTE2_NZ_PARA of architecture 3510, None before it is set;
     `row_stride` is CHANNEL_PARA's, 0 before it is set; `to_ub` and `from_ub` are its loops of
-    copies. `ub_checks` are the accesses to UB at which the core is to stop.
+    copies, and `dimensions` those of its copy of five dimensions. `ub_checks` are the accesses to
+    UB at which the core is to stop.
     """
 
     mask_high: int = FULL_MASK
@@ -163,6 +179,7 @@ class Registers:
     row_stride: int = 0
     to_ub: CopyLoops = CopyLoops()
     from_ub: CopyLoops = CopyLoops()
+    dimensions: CopyDimensions = CopyDimensions()
     ub_checks: tuple[UbCheck, ...] = ()
 
     def leaving(self, name: str, value: object) -> Self:

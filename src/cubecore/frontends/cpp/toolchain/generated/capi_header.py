@@ -25,6 +25,7 @@ _CLEANED_WHOLE = tuple(f"asc_dcci_entire_{where}" for where in ("all", "ub", "ou
 _WRITTEN_BY_HAND = frozenset(
     {
         *("asc_get_phy_buf_addr", "asc_get_block_idx", "asc_get_block_num", "asc_dcci_single"),
+        *("asc_set_copy_pad_val", "asc_set_ndim_pad_count", "asc_set_ndim_pad_value"),
         *_CLEANED_WHOLE,
     }
 )
@@ -41,6 +42,10 @@ inline void asc_sync_mte2(int32_t id, CUBECORE_AT) {
 inline void asc_sync_mte3(int32_t id, CUBECORE_AT) {
   AscendC::detail::raise_flag(AscendC::HardEvent::MTE3_S, id, at);
   AscendC::detail::await_flag(AscendC::HardEvent::MTE3_S, id, at);
+}
+template <typename T>
+inline void asc_set_copy_pad_val(T value, CUBECORE_AT) {
+  cubecore::issue_raw("asc_set_copy_pad_val", at, AscendC::detail::bits_of(value));
 }
 inline void asc_dcci_single(const void* dst, CUBECORE_AT) {
   AscendC::detail::clean(true, false, cubecore::gm_address(dst), at);

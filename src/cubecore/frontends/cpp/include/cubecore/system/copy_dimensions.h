@@ -1,5 +1,6 @@
 // The copy of several dimensions from global memory to UB, of architecture 3510 alone. Pages:
-// "DataCopy（GMToUB多维数据搬运NDDMA）", NdDmaDci. Older names: MultiCopyParams and its kin.
+// "DataCopy（GMToUB多维数据搬运NDDMA）", NdDmaDci, asc_ndim_pad_count_config,
+// asc_set_ndim_pad_count, asc_set_ndim_pad_value. Older names: MultiCopyParams and its kin.
 #pragma once
 
 #include "cubecore/basic/copy.h"
@@ -67,3 +68,24 @@ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
 inline void NdDmaDci(CUBECORE_AT) { (void)at; }
 
 }  // namespace AscendC
+
+union asc_ndim_pad_count_config {
+  uint64_t config = 0;
+  struct {
+    uint8_t loop1_lp_count, loop1_rp_count, loop2_lp_count, loop2_rp_count;
+    uint8_t loop3_lp_count, loop3_rp_count, loop4_lp_count, loop4_rp_count;
+  };
+};
+
+inline void asc_set_ndim_pad_count(const asc_ndim_pad_count_config& c, CUBECORE_AT) {
+  cubecore::issue_raw("asc_set_ndim_pad_count", at, c.loop1_lp_count, c.loop1_rp_count,
+                      c.loop2_lp_count, c.loop2_rp_count, c.loop3_lp_count, c.loop3_rp_count,
+                      c.loop4_lp_count, c.loop4_rp_count);
+}
+
+// Values of 8 to 32 bits; those of floats of 8 bits come as int8_t.
+template <typename T>
+inline void asc_set_ndim_pad_value(T value, CUBECORE_AT) {
+  static_assert(sizeof(T) <= 4, "asc_set_ndim_pad_value.pad_value must have at most 32 bits");
+  cubecore::issue_raw("asc_set_ndim_pad_value", at, AscendC::detail::bits_of(value));
+}
