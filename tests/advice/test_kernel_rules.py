@@ -183,6 +183,21 @@ def test_vector_functions_hear_what_bounds_them(cause):
         assert advice.saves_us == pytest.approx(saved, rel=near)
 
 
+@needs_compiler
+def test_values_that_find_no_register_are_named_and_charged_nothing():
+    file, rules = PAIRS / "vf_spills.cpp", []
+    for macros in ({}, {"BETTER": 1}):
+        kernel = cubecore.load(file, trace=True, chip="Ascend950PR_9589", defines=macros).subtracted
+        x, z = np.ones(1 << 15, np.float32), np.zeros(1 << 21, np.float32)
+        advice = time_kernel(kernel[64](x, z), advise=True).advice
+        rules.append({each.rule: each for each in advice})
+    spill = rules[0]["vf-spills"]
+    assert file.read_text().splitlines()[spill.location.line - 1].endswith("// slow")
+    assert spill.text == "40 values are needed at a time, of which 32 are in vector registers"
+    assert (spill.certainty, spill.saves_cycles) == ("not modelled", 0)
+    assert "vf-spills" not in rules[1]
+
+
 UNMODELLED = {
     "same_addresses": CppPair(40, 40, 8192, inputs="xw"),
     "colliding_atomics": CppPair(40, 40, 40 * 2048, inputs="xz"),

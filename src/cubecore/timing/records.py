@@ -47,7 +47,7 @@ class Segment:
         """What happened inside of it, as segments whose pipes are lanes of the pipe."""
         for part in self.parts:
             times = self.end + part.start, self.end + part.end
-            yield Segment(part.lane, part.name, *times, line=part.line)
+            yield Segment(part.lane, part.name, *times, cause=part.cause, line=part.line)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -491,3 +491,5 @@ def test_a_vector_function_opens_into_its_instructions():
     slow = [n for n, line in enumerate(file.read_text().splitlines(), 1) if "// slow" in line]
     assert len(adds) == 320
     assert {e["args"]["line"].rpartition(":")[2] for e in adds} == {str(slow[0])}
+    waits = Counter(e["args"].get("waited_for", "") for e in adds)
+    assert waits.most_common(1) == [(f"an operand: Add at line {slow[0]}", 312)]

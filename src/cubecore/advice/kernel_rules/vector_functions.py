@@ -9,6 +9,7 @@ from cubecore.advice.kernel_rules.case import KernelCase, Leaf
 from cubecore.advice.kernel_rules.changes.changed_programs import with_nodes
 from cubecore.advice.kernel_rules.rule import Cause, rule
 from cubecore.isa.program.tree import Issue, Location, Node
+from cubecore.isa.vector.registers.checks.live_registers import spills
 from cubecore.isa.vector.registers.issue.reliefs import Relief, chains
 from cubecore.isa.vector.registers.issue.work import (
     Port,
@@ -203,6 +204,33 @@ def banks(case: KernelCase) -> Iterator[Cause]:
         return line, text
 
     yield from _causes(case, Relief.BANKS, words, "aligned accesses")
+
+
+@rule(
+    "vf-spills",
+    counts="values of a vector function that are needed at a time, beyond its registers",
+    threshold="32 vector registers, 8 masks",
+    source="asc-devkit, 3510: the compiler keeps such values in 6 KB of UB that are reserved",
+    remedy="Take fewer rows or columns at once, or load values anew where they are needed.",
+)
+def spilled(case: KernelCase) -> Iterator[Cause]:
+    """Name the calls that find no free register; the time counts neither stores nor loads."""
+    lines = set()
+    for leaf in case.all_leaves:
+        template = leaf.issue.template
+        if not isinstance(template, VectorFunction) or not template.program.steps:
+            continue
+        entries = template.program.entries
+        for spill in spills(template.program):
+            where = entries.locations[entries.places[spill.entry]]
+            if (spill.kind, where) in lines:
+                continue
+            lines.add((spill.kind, where))
+            text = (
+                f"{spill.live} values are needed at a time, of which {spill.most} are in "
+                f"{spill.kind} registers"
+            )
+            yield Cause(where, text, None)
 
 
 _PORTS = {

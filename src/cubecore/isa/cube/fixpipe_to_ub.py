@@ -20,7 +20,7 @@ from cubecore.isa.declare.instruction import (
     read,
     write,
 )
-from cubecore.isa.mte.partner import AIVS, LINK_BYTES_PER_CYCLE, ToPartner
+from cubecore.isa.mte.partner import AIVS, ToPartner
 from cubecore.layouts import Offsets
 
 ONE, BY_ROWS, BY_COLUMNS = 0, 1, 2
@@ -36,7 +36,7 @@ _HALF_COLUMNS = 32
     uncertain=(
         *UNCERTAIN,
         "dual_dst_ctl of the C API is taken as dualDstCtl, whose numbers its page has",
-        "128 B a cycle, the rate of the data path, with no head: no measured copy is public",
+        "takes the configured rate of the data path, with no head: no measured copy is public",
     ),
     archs=ARCH,
 )
@@ -106,6 +106,7 @@ class CopyMatrixCcToUb(ToPartner, FixpipeV2):
         return violations + self.whole_blocks("n_size") if self.nz2nd_en else violations
 
     def cost(self, chip: Chip) -> InstructionCost:
-        """Bytes written over the link."""
+        """Bytes written at the configured rate from L0C to UB."""
         size = self.nd_num * self.m_size * self.dst_type.bytes_of(self.n_size)
-        return InstructionCost(math.ceil(size / LINK_BYTES_PER_CYCLE))
+        rate: int = chip.require("l0c_to_ub_bytes_per_cycle", "timing")
+        return InstructionCost(math.ceil(size / rate))

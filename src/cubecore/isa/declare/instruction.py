@@ -220,7 +220,8 @@ class InstructionCost:
 class InnerCall:
     """What happens inside of an instruction: a call on a lane of its own, at a line.
 
-    `start` and `end` are cycles before the instruction's end, so negative.
+    `start` and `end` are cycles before the instruction's end, so negative. `cause` is what it
+    waited for, empty where it started as soon as it could.
     """
 
     lane: str
@@ -228,6 +229,7 @@ class InnerCall:
     start: int
     end: int
     line: Line
+    cause: str = ""
 
 
 class Instruction(Template, CapiForms, RegisterUse, Placement):

@@ -30,14 +30,12 @@ from cubecore.isa.declare.instruction import (
 from cubecore.isa.declare.template import parameters
 from cubecore.isa.mte.copies import Bursts
 from cubecore.layouts import Offsets
-from cubecore.units import DATA_BLOCK_BYTES
+from cubecore.units import DATA_BLOCK_BYTES, ceil_div
 
 WINDOW_BYTES: Mapping[Mem, int] = MappingProxyType({Mem.UB: 1 << 18, Mem.L1: 1 << 19})
 """The distance of the windows of two AIVs' Unified Buffers, or of two AICs' L1."""
 AIVS = 2
 """Windows of Unified Buffers that an AI Core has, whichever AIVs a launch uses."""
-LINK_BYTES_PER_CYCLE = 128
-"""The rate of the links between an AIC and its AIVs (asc-devkit, data paths of Ascend 950)."""
 _MIX = "be in a mix launch with that AIV"
 
 
@@ -113,11 +111,7 @@ def _in_window(operand: Operand) -> Operand:
     return replace(operand, mem=Mem.GM, align_bytes=DATA_BLOCK_BYTES)
 
 
-def _link_cost(size_bytes: int) -> InstructionCost:
-    return InstructionCost(-(-size_bytes // LINK_BYTES_PER_CYCLE))
-
-
-_LINK = ("128 B a cycle, the rate of the data path, with no head: no measured copy is public",)
+_LINK = ("takes the configured rate of the data path, with no head: no measured copy is public",)
 
 
 @instruction(
@@ -138,8 +132,9 @@ class CopyUbufToCbufV2(ToPartner, Bursts):
     src = read(Mem.UB, "run block", "block")
 
     def cost(self, chip: Chip) -> InstructionCost:
-        """The link's rate."""
-        return _link_cost(self.size_bytes)
+        """The configured rate from UB to L1."""
+        rate: int = chip.require("ub_to_l1_bytes_per_cycle", "timing")
+        return InstructionCost(ceil_div(self.size_bytes, rate))
 
 
 @instruction(
@@ -169,8 +164,9 @@ class CopyCbufToUbufV2(ToPartner, Bursts):
         return super().offsets_dst() + int(self.sub_blockid) * self.window_elements
 
     def cost(self, chip: Chip) -> InstructionCost:
-        """The link's rate."""
-        return _link_cost(self.size_bytes)
+        """The configured rate from L1 to UB."""
+        rate: int = chip.require("l1_to_ub_bytes_per_cycle", "timing")
+        return InstructionCost(ceil_div(self.size_bytes, rate))
 
 
 assert all(size % DATA_BLOCK.size_bytes == 0 for size in WINDOW_BYTES.values())

@@ -8,21 +8,34 @@ from numpy.typing import NDArray
 from cubecore.isa.declare.remark import Remark
 from cubecore.isa.vector.registers.operation import MAKES_MASK, Form
 from cubecore.isa.vector.registers.program import RegisterProgram
+from cubecore.lazy_dataclass import dataclass
 
 _VECTORS, _MASKS = 32, 8
 """Registers of a vector function (*Reg*, RegTensor and MaskReg)."""
 _CARRIES = frozenset({Form.CARRY, Form.CARRIED})
 
 
-def live_register_remarks(program: RegisterProgram) -> Iterator[Remark]:
-    """Yield a note where more values are needed later than there are registers."""
-    entries = program.entries
-    count = entries.calls.size
+@dataclass(frozen=True, slots=True)
+class Spill:
+    """A call whose result finds no free register of a kind, of `most` that there are.
+
+    `live` are the values of that kind that are needed at a time, where they are most.
+    """
+
+    entry: int
+    kind: str
+    most: int
+    live: int
+
+
+def spills(program: RegisterProgram) -> Iterator[Spill]:
+    """Yield for vector registers and for masks the first call that finds none free."""
+    count = program.entries.calls.size
     if count <= _MASKS:
         return
     made, last = _lives(program)
     is_mask = _masks(program, made.size)
-    for name, most, which in (("vector", _VECTORS, ~is_mask), ("mask", _MASKS, is_mask)):
+    for kind, most, which in (("vector", _VECTORS, ~is_mask), ("mask", _MASKS, is_mask)):
         held = which & (made >= 0) & (last > made)
         if np.count_nonzero(held) <= most:
             continue
@@ -32,14 +45,21 @@ def live_register_remarks(program: RegisterProgram) -> Iterator[Remark]:
         live = np.cumsum(begun - ended)
         beyond = np.flatnonzero(live > most)
         if beyond.size:
-            at = int(beyond[0])
-            call = entries.table[entries.calls[at]]
-            message = (
-                f"{call.operation.name} must find a free register among {most} {name} registers,"
-                f" got {int(live.max())} values that are needed at a time; the compiler keeps"
-                " others in UB, which is slow"
-            )
-            yield Remark("registers-spilled", message, name, entries.locations[entries.places[at]])
+            yield Spill(int(beyond[0]), kind, most, int(live.max()))
+
+
+def live_register_remarks(program: RegisterProgram) -> Iterator[Remark]:
+    """Yield a note where more values are needed later than there are registers."""
+    entries = program.entries
+    for spill in spills(program):
+        call = entries.table[entries.calls[spill.entry]]
+        message = (
+            f"{call.operation.name} must find a free register among {spill.most} {spill.kind}"
+            f" registers, got {spill.live} values that are needed at a time; the compiler keeps"
+            " others in UB, which is slow"
+        )
+        where = entries.locations[entries.places[spill.entry]]
+        yield Remark("registers-spilled", message, spill.kind, where)
 
 
 def _lives(program: RegisterProgram) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

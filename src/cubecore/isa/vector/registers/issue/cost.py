@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import InnerCall, InstructionCost
 from cubecore.isa.vector.registers.issue.reliefs import Relief, relieved
-from cubecore.isa.vector.registers.issue.schedule import Started, VectorUnit, schedule
-from cubecore.isa.vector.registers.issue.work import Port, lines_of, work_of
+from cubecore.isa.vector.registers.issue.schedule import Started, VectorUnit, Wait, schedule
+from cubecore.isa.vector.registers.issue.work import Port, UnitWork, lines_of, work_of
 from cubecore.isa.vector.registers.program import RegisterProgram
 
 
@@ -49,11 +49,29 @@ def parts_of(program: RegisterProgram, chip: Chip) -> tuple[InnerCall, ...]:
         if start >= end:
             end = start + 1
         free[lane] = end
-        call = entries.table[entries.calls[each.entry]]
-        where = entries.locations[entries.places[each.entry]]
-        name = where.call or call.operation.spelling
-        parts.append(InnerCall(lane, name, start - ends, end - ends, where))
+        cause = _cause(program, work, started[number])
+        name, where = _name(program, each), entries.locations[entries.places[each.entry]]
+        parts.append(InnerCall(lane, name, start - ends, end - ends, where, cause))
     return tuple(parts)
+
+
+def _name(program: RegisterProgram, each: UnitWork) -> str:
+    """Return an instruction's call as its author wrote it."""
+    entries = program.entries
+    name: str = entries.locations[entries.places[each.entry]].call
+    return name or entries.table[entries.calls[each.entry]].operation.spelling
+
+
+def _cause(program: RegisterProgram, work: Sequence[UnitWork], started: Started) -> str:
+    """Return what kept an instruction from an earlier start, and whose it was."""
+    if started.wait is Wait.ORDER:
+        return ""
+    reason: str = started.wait.value
+    if started.by < 0:
+        return reason
+    other = work[started.by]
+    line = program.entries.locations[program.entries.places[other.entry]].line
+    return f"{reason}: {_name(program, other)} at line {line}"
 
 
 _LANES = {

@@ -11,7 +11,8 @@ inline void software_loop(const char* got, const Where& at) {
   char said[224];
   std::snprintf(said, sizeof(said),
                 "it must have the form for (uint16_t i = 0; i < n; ++i), without jumps, to be a "
-                "hardware loop, got %s; it runs as a software loop, which is slower",
+                "hardware loop, got %s; it runs as a software loop, whose extra time is not "
+                "counted",
                 got);
   AscendC::detail::note("vf-loop", "loop", said, at);
 }
