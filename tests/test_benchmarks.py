@@ -10,6 +10,7 @@ import pytest
 
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Pipe
+from isa import rows_3510
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 FIGURES = {"run_and_time_64_cubed_cold", "help", "plan_warm", "time_8192_cubed_on_24_cores"}
@@ -109,6 +110,7 @@ UNTIMED = {
         ("copy_cbuf_to_ubuf_v2", "copy_ubuf_to_cbuf_v2"),
         "the work of copy_ubuf_to_ubuf, into another part's memory",
     ),
+    **dict.fromkeys(rows_3510.ATOMICS, "one element, as store_scalar_gm"),
     **dict.fromkeys(
         ("copy_gm_to_ubuf_nd", "copy_gm_to_ubuf_ndim"),
         "the work of copy_gm_to_ubuf_align_v2 in more dimensions",

@@ -21,6 +21,7 @@ MODULES = (
     "cube.fixpipe_to_ub",
     "mte.copies_joined_core",
     "scalar.store",
+    "scalar.atomics",
     "mte.load2d_3510",
     "mte.load3d",
     "mte.load3d_3510",

@@ -25,7 +25,7 @@ from cubecore.frontends.capi.registers.architectures import (
 from cubecore.frontends.capi.registers.calls import overloads
 from cubecore.frontends.capi.registers.handles import declared_types
 from cubecore.frontends.capi.registers.vector_functions import RegisterCalls
-from cubecore.frontends.capi.scalar_access import decoded, scalar_load, scalar_store
+from cubecore.frontends.capi.scalar_access import decoded, scalar_load, scalar_store, value_read
 from cubecore.frontends.source_locations import ArchitectureError, KernelError, location
 from cubecore.isa.catalogue import spellings
 from cubecore.isa.cube.mmad_params import MmadParams
@@ -331,7 +331,10 @@ class CoreHandle(CoreOutput):
         """Return what the scalar unit reads, for an instruction that gives it something."""
         if type(template).result is Instruction.result:
             return None
-        values = tuple(RuntimeInt(v, template.name) for v in self._core.scalars(template))
+        kind, read = template.answers, self._core.scalars(template)
+        if kind is not None:
+            return value_read(read[0], kind, template.name)
+        values = tuple(RuntimeInt(v, template.name) for v in read)
         return values[0] if len(values) == 1 else values
 
     # --- values

@@ -251,7 +251,7 @@ def stores_globally(template: Instruction) -> bool:
     """Return whether an instruction writes global memory past the data cache."""
     if isinstance(template, StoreScalarGm):
         return not template.cached
-    past = template.pipe is not Pipe.S
+    past = template.pipe is not Pipe.S or bool(template.atomically)
     return past and any(o.mem is Mem.GM and o.access.writes for o in template.declared)
 
 

@@ -36,10 +36,16 @@ def scalar_load(pointer: Pointer, where: Location) -> Read:
 def decoded(raw: int, read: Read) -> int | float:
     """Return the value that was read: a float's bits, or an integer."""
     kind = read[0].element
+    return RuntimeInt(raw, read[1]) if kind.kind != "float" else value_read(raw, kind, read[1])
+
+
+def value_read(raw: int, kind: ElementType, said: str) -> int | float:
+    """Return the value of an element's bits; `said` says of an integer where it is from."""
     if kind.kind == "float":
         bits = np.array(raw, f"u{kind.size_bytes}")
         return float(numbers(bits.view(kind.numpy), kind))
-    return RuntimeInt(raw, read[1])
+    signed = kind.kind == "int" and raw >> kind.bits - 1
+    return RuntimeInt(raw - (1 << kind.bits) if signed else raw, said)
 
 
 def scalar_store(pointer: Pointer, value: object, where: Location) -> Instruction:

@@ -251,6 +251,8 @@ class Instruction(Template, CapiForms, RegisterUse, Placement):
     copies: ClassVar[bool] = False
     carried: ClassVar[bool] = False
     """True if it stands for a function of architecture 3510's class API: its C API lacks it."""
+    atomically: ClassVar[str] = ""
+    """What two accesses of global memory by any cores have in common that may meet; "": nothing."""
     to_partner: ClassVar[bool] = False
     """True of a copy into a memory of another part of the AI Core (`isa.mte.partner`)."""
     is_function: ClassVar[bool] = False

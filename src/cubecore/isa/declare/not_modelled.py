@@ -26,10 +26,6 @@ _GROUPS = {
     "vector work of 3510 is register code, which is not modelled": (
         "asc_get_ar_spr asc_get_vf_len"
     ),
-    "the scalar unit's atomic work is not modelled; stores under set_atomic are": " ".join(
-        f"asc_atomic_{what}"
-        for what in ["add", "and", "cas", "dec", "exch", "inc", "max", "min", "or", "sub", "xor"]
-    ),
     "its page counts a run in 32 B, asks for multiples of 2 or 4 of them by type, and gives its "
     "strides no unit": " ".join(
         ["asc_copy_gm2l1_align", "asc_set_gm2l1_pad"]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Self
 
 from cubecore.arrays import Array
+from cubecore.dtypes import ElementType
 from cubecore.isa.declare.registers import Registers
 
 
@@ -37,6 +38,11 @@ class RegisterUse:
     def leaves(self, inputs: Mapping[str, Array], registers: Registers) -> Registers:
         """Return the registers after this instruction has met these values."""
         return registers
+
+    @property
+    def answers(self) -> ElementType | None:
+        """The element type whose bits the result is; None of an integer."""
+        return None
 
     def result(self, registers: Registers) -> tuple[int, ...]:
         """Return what the scalar unit reads; floats as their bits."""

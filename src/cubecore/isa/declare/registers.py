@@ -19,7 +19,7 @@ bits."""
 CTRL_CAST_BIT = 60
 """CTRL[60]: whether CTRL[59] counts."""
 
-LEFT = ("cmp_mask", "kept", "extreme", "merged", "suppressed", "stored_by_ar")
+LEFT = ("cmp_mask", "kept", "extreme", "merged", "suppressed", "stored_by_ar", "atomic_old")
 """Registers that vector instructions leave for others: values decide what they hold."""
 ATOMICS = ("add", "max", "min")
 """The atomic operations of a store to global memory."""
@@ -126,6 +126,7 @@ class Registers:
     The defaults are the state after the vendor's initialisation: normal mode, all lanes active.
     `cmp_mask` is CMPMASK's 128 bits, `deq_scale` DEQSCALE's 64; `block_addresses` are VA0 to VA7,
     eight addresses each; `kept` is RSVD_CNT; `stored_by_ar` is AR of architecture 3510;
+    `atomic_old` the bits that its scalar unit's last atomic operation met;
     `extreme` is MAX_MIN_CNT (the value's bits, its
     index); `merged` is VMS4_SR, what each queue gave; `suppressed` is the suppression register of
     region proposals and `rpn_offset` what is added to their edges, a float32's bits; `pad_value` is
@@ -151,6 +152,7 @@ class Registers:
     block_addresses: tuple[tuple[int, ...], ...] = ((0,) * 8,) * 8
     kept: int = 0
     stored_by_ar: int = 0
+    atomic_old: int = 0
     extreme: tuple[int, int] = (0, 0)
     merged: tuple[int, int, int, int] = (0, 0, 0, 0)
     suppressed: int = 0

@@ -29,7 +29,8 @@ _SCALARS = ("int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "f
 
 
 @lru_cache
-def _aligned(operand: Operand, size: int) -> Operand:
+def element_aligned(operand: Operand, size: int) -> Operand:
+    """Return an operand of one element, at a multiple of its size."""
     return replace(operand, align_bytes=size)
 
 
@@ -42,7 +43,7 @@ class ScalarStore(Instruction):
 
     def operands(self) -> tuple[Operand, ...]:
         """Return the element, at a multiple of its size."""
-        return (_aligned(self.declared[0], self.dtype.size_bytes),)
+        return (element_aligned(self.declared[0], self.dtype.size_bytes),)
 
     def offsets_dst(self) -> Offsets:
         """Shape [1]."""
@@ -69,7 +70,7 @@ def valueless(template: Instruction) -> Instruction:
 
     A kernel stores most values once, so that what is known of the store of 0 serves all.
     """
-    if not isinstance(template, ScalarStore) or not template.value:
+    if not isinstance(template, (StoreScalar, StoreScalarGm)) or not template.value:
         return template
     kind: Any = type(template)  # which mypy takes to have no hash
     others = {"cached": template.cached} if isinstance(template, StoreScalarGm) else {}

@@ -384,7 +384,7 @@ def touches(
         if touched is None or operand.idle:
             continue
         access, mem = operand.access, operand.mem
-        atomic = ""
+        atomic = template.atomically
         if mem is Mem.GM and access.writes and combines(template, registers):
             atomic = f"{registers.atomic} {registers.atomic_type}"
         makes = computes and access.writes

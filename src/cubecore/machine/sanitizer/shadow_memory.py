@@ -38,6 +38,7 @@ _LABELS = {
     "stored_by_ar": "AR",
     "extreme": "MAX_MIN_CNT",
     "merged": "VMS4_SR",
+    "atomic_old": "the old value of atomic operations",
 }
 _LABELS |= {"suppressed": "the suppression register"}
 

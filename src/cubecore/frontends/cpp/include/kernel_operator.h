@@ -67,6 +67,7 @@
 #if __NPU_ARCH__ == 3510
 #include <cubecore/basic/bitwise_3510.h>
 #include <cubecore/math/limits.h>
+#include <cubecore/system/atomics.h>
 #include <cubecore/system/cache_modes.h>
 #include <cubecore/system/copy_dimensions.h>
 #include <cubecore/system/copy_loops.h>

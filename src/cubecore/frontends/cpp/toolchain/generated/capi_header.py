@@ -22,11 +22,12 @@ _MEMORIES |= {Mem.L0A_MX: "L0A", Mem.L0B_MX: "L0B", Mem.L0B_INDEX: "L0B"}
 _INTRINSIC = re.compile(r"\b(?:v|[gs]et_)[a-z]\w+\b")
 _UNSAID = re.compile(r'"[^"\n]*"|//[^\n]*')
 _CLEANED_WHOLE = tuple(f"asc_dcci_entire_{where}" for where in ("all", "ub", "out", "atomic"))
+_ATOMICS = tuple(name for name in spellings() if name.startswith("asc_atomic_"))
 _WRITTEN_BY_HAND = frozenset(
     {
         *("asc_get_phy_buf_addr", "asc_get_block_idx", "asc_get_block_num", "asc_dcci_single"),
         *("asc_set_copy_pad_val", "asc_set_ndim_pad_count", "asc_set_ndim_pad_value"),
-        *_CLEANED_WHOLE,
+        *(*_CLEANED_WHOLE, *_ATOMICS),
     }
 )
 """Names that headers define by hand."""
