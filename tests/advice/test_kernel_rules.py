@@ -41,8 +41,10 @@ class CppPair:
     rule: str = ""
     """The rule that the cause breaks, where it has another name."""
 
-    def timed(self, file: Path, folder: Path, *, better: bool = False) -> TimedLaunch:
-        """Time a form, with advice."""
+    def timed(
+        self, file: Path, folder: Path, *, better: bool = False, advise: bool = True
+    ) -> TimedLaunch:
+        """Time a form."""
         blocks = self.better if better else self.blocks
         size = self.blocks * self.share
         kinds = {"float": np.float32, "half": np.float16}
@@ -57,7 +59,7 @@ class CppPair:
             outputs=() if "z" in self.inputs else (made,),
             defines=("BETTER=1",) if better and self.better == self.blocks else (),
         )
-        return time_script(str(file), asked=asked, advise=True).longest
+        return time_script(str(file), asked=asked, advise=advise).longest
 
 
 CPP = {
@@ -220,6 +222,10 @@ def test_what_is_not_modelled_is_said_to_be(cause, tmp_path):
     assert advice.lines[0].endswith(f"{rule} not modelled, may be slower than shown")
     assert slow.timeline.cycles < 1.02 * better.timeline.cycles
     assert rule not in {each.rule for each in better.advice}
+    where = advice.location
+    line = f"  {where.file}:{where.line}: {rule}: {advice.text}"
+    unadvised = pair.timed(file, tmp_path, advise=False).text
+    assert f"\nNot modelled, may be slower than shown\n{line}" in unadvised
 
 
 TRUE = {

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from cubecore.advice.kernel_rules.advise import advice_on
+from cubecore.advice.kernel_rules.advise import advice_on, uncharged
 from cubecore.advice.kernel_rules.case import KernelCase, is_plain
 from cubecore.advice.kernel_rules.changes.plain import plain_launch
 from cubecore.advice.kernel_rules.rule import KernelAdvice
@@ -39,3 +39,14 @@ def advice_on_launch(
         return None
     plain = plain_launch(launch, name)
     return advice_on(KernelCase(plain, chip, again(plain, lines=True), again, reads), without)
+
+
+def not_modelled_in(
+    launch: Launch, chip: Chip, timeline: Timeline, reads: Mapping[Location, int]
+) -> tuple[KernelAdvice, ...]:
+    """Return what the time of a launch leaves out; `timeline` has its lines."""
+
+    def again(other: Launch) -> Timeline:
+        raise AssertionError(f"{other} is timed for what has no cost")
+
+    return uncharged(KernelCase(launch, chip, timeline, again, reads))

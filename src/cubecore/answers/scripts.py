@@ -144,7 +144,8 @@ class TimedLaunch(Presented):
     """One launch of a script, where its cycles go, and what of the chip would help if asked for.
 
     `rough` says why a time is no more than that; None where the chip's costs are known. `script` is
-    the file that launched it.
+    the file that launched it. `not_modelled` is what it does that costs nothing in the model; with
+    advice that has it.
     """
 
     run: KernelRun | TikRun
@@ -153,6 +154,7 @@ class TimedLaunch(Presented):
     rough: str | None = None
     script: str = ""
     advice: tuple[KernelAdvice, ...] | None = None
+    not_modelled: tuple[KernelAdvice, ...] = ()
 
     @property
     def lines(self) -> tuple[LineTime, ...]:
@@ -184,6 +186,7 @@ class TimedLaunch(Presented):
             "lines": [line.to_json() for line in self.lines],
             **({} if self.changes is None else self.changes.to_json()),
             **({} if self.advice is None else {"advice": [each.to_json() for each in self.advice]}),
+            "not_modelled": [each.to_json() for each in self.not_modelled],
             **({} if self.rough is None else {"rough": self.rough}),
             "interval": None if self.interval is None else self.interval.to_json(),
         }
@@ -194,6 +197,9 @@ class TimedLaunch(Presented):
         lines = [self.title, *([self.rough] if self.rough else [])]
         lines += timeline_lines(self.timeline, self.interval)
         lines += _hottest_lines(self.lines, self.timeline.cycles)
+        if self.not_modelled:
+            left_out = [each.line for each in self.not_modelled]
+            lines += ["", "Not modelled, may be slower than shown", *left_out]
         if self.run.findings:
             lines += ["", *finding_lines(self.run.findings)]
         if self.changes is not None:
@@ -413,11 +419,11 @@ def _advice_lines(advice: Sequence[KernelAdvice] | None) -> list[str]:
     """
     if advice is None:
         return [
-            "KernelAdvice",
+            "Advice",
             "  none: the kernel branches, and issues too much to be recorded for it",
         ]
     if not advice:
-        return ["KernelAdvice", "  nothing that a rule counts costs 2% or more"]
+        return ["Advice", "  nothing that a rule counts costs 2% or more"]
     return ["Advice, the most helpful first", *(line for each in advice for line in each.lines)]
 
 

@@ -13,7 +13,7 @@ from cubecore.advice.kernel_rules import (
     vector_functions,
     work,
 )
-from cubecore.advice.kernel_rules.case import KernelCase
+from cubecore.advice.kernel_rules.case import KernelCase, is_plain
 from cubecore.advice.kernel_rules.rule import RULES, UNKNOWN, Cause, KernelAdvice, KernelRule
 from cubecore.errors import CubecoreError, DeadlockError, refuse
 from cubecore.isa.program.launch import Launch
@@ -56,6 +56,18 @@ def advice_on(case: KernelCase, without: Collection[str] = ()) -> tuple[KernelAd
     found.sort(key=lambda each: -each.saves_cycles)
     kept = (each.saves_share >= LEAST_SHARE or each.certainty == UNKNOWN for each in found)
     return tuple(itertools.compress(found, kept))
+
+
+def uncharged(case: KernelCase) -> tuple[KernelAdvice, ...]:
+    """Return what a launch does that the timing model charges nothing for.
+
+    Of a launch whose programs branch the reads of its scalar units are known alone.
+    """
+    whole = is_plain(case.launch)
+    names = (name for name, each in RULES.items() if not each.charged)
+    return tuple(
+        advice for name in names if whole or name == order.READS for advice in _by_rule(case, name)
+    )
 
 
 def _by_rule(case: KernelCase, name: str) -> Iterator[KernelAdvice]:

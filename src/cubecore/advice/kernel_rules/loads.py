@@ -217,6 +217,7 @@ class _Shared:
 
 @rule(
     "same-addresses",
+    charged=False,
     counts="cores that load the same bytes of global memory in the same order",
     threshold="two loads or more that over half of the cores share, in a line that keeps its pipe "
     "busy for a twentieth of the time",
@@ -238,6 +239,7 @@ def same_addresses(case: KernelCase) -> Iterator[Cause]:
 
 @rule(
     "colliding-atomics",
+    charged=False,
     counts="cores that add onto the same bytes of global memory in the same order",
     threshold="two cores, in a line that keeps its pipe busy for a twentieth of the time",
     source=_SOURCE,

@@ -26,6 +26,7 @@ _FLOW = ("MTE2", "MTE1", "M", "FIX", "V", "MTE3")
 _LEAST_WAIT = 50
 """A wait counts if it is one part in so many of the time."""
 _EVENT = 7
+READS = "scalar-reads"
 
 
 @rule(
@@ -276,7 +277,8 @@ def scalar_work(case: KernelCase) -> Iterator[Cause]:
 
 
 @rule(
-    "scalar-reads",
+    READS,
+    charged=False,
     counts="elements that the scalar unit reads from memory one by one",
     threshold="as many by a core as take a twentieth of the time if a read takes as long as to "
     "issue an instruction",

@@ -42,7 +42,8 @@ class Cause:
 class KernelRule:
     """A rule: `counts` is its counter, `threshold` from when on it speaks, `source` why from there.
 
-    `remedy` is what a kernel's author does about it, `find` returns the causes in a launch.
+    `remedy` is what a kernel's author does about it, `find` returns the causes in a launch. Not
+    `charged`: the timing model has no cost for it, so that a time without advice names it, too.
     """
 
     name: str
@@ -51,6 +52,7 @@ class KernelRule:
     source: str
     remedy: str
     find: Callable[[KernelCase], Iterable[Cause]]
+    charged: bool = True
 
 
 RULES: dict[str, KernelRule] = {}
@@ -58,11 +60,11 @@ RULES: dict[str, KernelRule] = {}
 _Find = Callable[[KernelCase], Iterator[Cause]]
 
 
-def rule(name: str, **words: str) -> Callable[[_Find], _Find]:
-    """Declare a rule: `counts`, `threshold`, `source` and `remedy` of `Rule`."""
+def rule(name: str, *, charged: bool = True, **words: str) -> Callable[[_Find], _Find]:
+    """Declare a rule: `counts`, `threshold`, `source` and `remedy` of `KernelRule`."""
 
     def declare(find: _Find) -> _Find:
-        RULES[name] = KernelRule(name, **words, find=find)
+        RULES[name] = KernelRule(name, **words, find=find, charged=charged)
         return find
 
     return declare
@@ -115,6 +117,11 @@ class KernelAdvice:
     def remedy(self) -> str:
         """What a kernel's author does about it."""
         return RULES[self.rule].remedy
+
+    @property
+    def line(self) -> str:
+        """The line, the rule and the reason."""
+        return f"  {self.location.file}:{self.location.line}: {self.rule}: {self.text}"
 
     @property
     def lines(self) -> list[str]:

@@ -208,6 +208,7 @@ def banks(case: KernelCase) -> Iterator[Cause]:
 
 @rule(
     "vf-spills",
+    charged=False,
     counts="values of a vector function that are needed at a time, beyond its registers",
     threshold="32 vector registers, 8 masks",
     source="asc-devkit, 3510: the compiler keeps such values in 6 KB of UB that are reserved",

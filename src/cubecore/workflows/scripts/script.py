@@ -193,25 +193,27 @@ def _timed(
     run: "KernelRun | TikRun", record: int, script: str, without: tuple[str, ...] | None
 ) -> TimedLaunch:
     """Time a launch; with advice unless `without`, rules that are left out, is None."""
+    from cubecore.advice.launch_advice import advice_on_launch, not_modelled_in
+
     target, rough = timed_chip(run)
     launch = launch_of(run)
     stand_in = rough is not None
     line = time_launch(launch, target, record=record, stand_in=stand_in, lines=True)
     changes: TimedChanges | None = None
     advice: tuple[KernelAdvice, ...] | None = None
-    if without is not None:
-        from cubecore.advice.launch_advice import advice_on_launch
+    left_out: tuple[KernelAdvice, ...] = ()
+    theirs, reads = ((), run.reads) if isinstance(run, KernelRun) else (_INSERTED, {})
+    if without is None:
+        left_out = not_modelled_in(launch, target, line, reads)
+    else:
         from cubecore.advice.timed_changes import chip_changes
 
         changes = chip_changes(
             target, line, lambda chip: time_launch(launch, chip, stand_in=stand_in)
         )
-        theirs, reads = ((), run.reads) if isinstance(run, KernelRun) else (_INSERTED, {})
-        left_out = (*without, *theirs)
-        advice = advice_on_launch(
-            launch, run.kernel, target, left_out, stand_in=stand_in, reads=reads
-        )
-    return TimedLaunch(run, line, changes, rough, script, advice)
+        rules = (*without, *theirs)
+        advice = advice_on_launch(launch, run.kernel, target, rules, stand_in=stand_in, reads=reads)
+    return TimedLaunch(run, line, changes, rough, script, advice, left_out)
 
 
 _Work = Callable[[JsonMapping, Callable[[], None]], str | None]
