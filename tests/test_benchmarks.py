@@ -111,6 +111,7 @@ UNTIMED = {
         "the work of copy_ubuf_to_ubuf, into another part's memory",
     ),
     **dict.fromkeys(rows_3510.ATOMICS, "one element, as store_scalar_gm"),
+    "copy_gm_to_cbuf_align_v2": "the work of copy_gm_to_ubuf_align_v2, into L1",
     **dict.fromkeys(
         ("copy_gm_to_ubuf_nd", "copy_gm_to_ubuf_ndim"),
         "the work of copy_gm_to_ubuf_align_v2 in more dimensions",

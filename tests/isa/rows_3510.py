@@ -15,13 +15,14 @@ IMG2COL = {"img2colv2_cbuf_to_ca_v2": L0A, "img2colv2_cbuf_to_cb_v2": L0B}
 ALIGNED = {"copy_gm_to_ubuf_align_v2": (UB, GM), "copy_ubuf_to_gm_align_v2": (GM, UB)}
 LOOPS = {
     f"set_{part}_{way}": part
-    for way in ("outtoub", "ubtoout")
+    for way in ("outtoub", "ubtoout", "outtol1")
     for part in ("loop_size", "loop1_stride", "loop2_stride")
 }
 OPERATIONS = ["add", "sub", "max", "min", "exch", "cas", "and", "or", "xor", "inc", "dec"]
 NAMES = (
     *("set_mte2_nz_para", *TO_NZ, *WINDOWS, *TURNED, *COPIES, "copy_cbuf_to_fbuf_v2"),
     *(*IMG2COL, "set_l3d_rpt_v2", *ALIGNED, *LOOPS, "set_pad_val_outtoub", "set_fp8_mode"),
+    *("copy_gm_to_cbuf_align_v2", "set_pad_val_outtol1"),
     *("copy_gm_to_ubuf_nd", "copy_gm_to_ubuf_ndim", "set_ndim_pad_count", "set_ndim_pad_value"),
     *(ATOMICS := tuple(f"scalar_atomic_{name}" for name in OPERATIONS)),
     *(DIMENSIONS := tuple(f"set_ndim_loop{n}_stride" for n in range(5))),
@@ -56,7 +57,9 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         else {f"{part[:5]}_{side}_stride": 0 for side in ("src", "dst")}
         for name, part in LOOPS.items()
     },
+    "copy_gm_to_cbuf_align_v2": {"dtype": HALF, "n_burst": 1, "len_burst": 2},
     "set_pad_val_outtoub": {"pad_val": 0},
+    "set_pad_val_outtol1": {"pad_val": 0},
     "set_fp8_mode": {},
 }
 _ALIGN = {GM: 1, UB: 32}
@@ -69,6 +72,7 @@ OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     },
     **{name: {"dst": (mem, 512), "src": (L1, 32)} for name, mem in IMG2COL.items()},
     "copy_cbuf_to_fbuf_v2": {"dst": (FB, 64), "src": (L1, 32)},
+    "copy_gm_to_cbuf_align_v2": {"dst": (L1, 32), "src": (GM, 1)},
     "copy_gm_to_ubuf_nd": {"dst": (UB, 32), "src": (GM, 1)},
     "copy_gm_to_ubuf_ndim": {"dst": (UB, 32), "src": (GM, 1)},
     **{name: {"dst": (GM, 4)} for name in ATOMICS},
@@ -115,12 +119,15 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
         name: {"loop1_size": _NEAR, "loop2_size": _NEAR}
         if part == "loop_size"
         else {
-            f"{part[:5]}_src_stride": _FAR if name.endswith("outtoub") else _NEAR,
-            f"{part[:5]}_dst_stride": _NEAR if name.endswith("outtoub") else _FAR,
+            f"{part[:5]}_src_stride": _NEAR if name.endswith("ubtoout") else _FAR,
+            f"{part[:5]}_dst_stride": _FAR if name.endswith("ubtoout") else _NEAR,
         }
         for name, part in LOOPS.items()
     },
     "set_pad_val_outtoub": {"pad_val": (0, 2**32 - 1)},
+    "set_pad_val_outtol1": {"pad_val": (0, 2**32 - 1)},
+    "copy_gm_to_cbuf_align_v2": {"n_burst": (1, 4095), "len_burst": (1, 2**21 - 1)}
+    | {"src_stride": _FAR, "dst_stride": _FAR, **_PADS, "enable_constant_pad": (0, 0)},
     "copy_gm_to_ubuf_nd": {"nearest": _BIT, "constant": (0, 2**64 - 1)}
     | {f"size{n}": (1, 2**20 - 1) for n in range(5)}
     | {f"src_stride{n}": _FAR for n in range(5)}
@@ -138,7 +145,10 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
 }
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     (name, "l2_cache_ctl"): (0, 1, 2, 4) for name in TO_NZ
-} | {(name, "l2_cache_mode"): (0, 1, 2, 4) for name in (*ALIGNED, "copy_gm_to_ubuf_ndim")}
+} | {
+    (name, "l2_cache_mode"): (0, 1, 2, 4)
+    for name in (*ALIGNED, "copy_gm_to_ubuf_ndim", "copy_gm_to_cbuf_align_v2")
+}
 _TYPES = (
     *("int8", "uint8", "float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "int16", "uint16"),
     *("float32", "int32", "uint32", "hifloat8"),
@@ -168,7 +178,7 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
             *("int8", "uint8", "float8_e4m3fn", "float8_e5m2", "int16", "uint16"),
             *("float16", "bfloat16", "int32", "uint32", "float32", "hifloat8"),
         )
-        for name in ALIGNED
+        for name in (*ALIGNED, "copy_gm_to_cbuf_align_v2")
     },
     ("copy_gm_to_ubuf_nd", "dtype"): (
         *("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "int32", "uint32"),
@@ -190,6 +200,7 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
 PREPARED = dict.fromkeys(TO_NZ, ("set_mte2_nz_para",)) | dict.fromkeys(
     IMG2COL, ("set_fmatrix", "set_l3d_rpt_v2")
 )
+L1_LOADS = "test_loads_of_blocks_to_l1"
 ORACLES: dict[str, str] = {
     **dict.fromkeys(("set_mte2_nz_para", *TO_NZ), "isa/mte/test_copies_3510.py::test_to_nz"),
     **dict.fromkeys(WINDOWS, "isa/mte/test_copies_3510.py::test_windows_of_fractals"),
@@ -202,9 +213,13 @@ ORACLES: dict[str, str] = {
     "copy_ubuf_to_gm_align_v2": "isa/mte/test_copies_unaligned_3510.py::test_unaligned_stores",
     **{
         name: "isa/mte/test_copies_unaligned_3510.py::"
-        + ("test_padded_loads" if name.endswith("outtoub") else "test_unaligned_stores")
+        + {"oub": "test_padded_loads", "out": "test_unaligned_stores"}.get(name[-3:], L1_LOADS)
         for name in LOOPS
     },
+    **dict.fromkeys(
+        ("copy_gm_to_cbuf_align_v2", "set_pad_val_outtol1"),
+        f"isa/mte/test_copies_unaligned_3510.py::{L1_LOADS}",
+    ),
     "copy_gm_to_ubuf_nd": "isa/mte/test_copies_nd_3510.py::test_loops",
     **dict.fromkeys(
         ("copy_gm_to_ubuf_ndim", "set_ndim_pad_count", "set_ndim_pad_value", *DIMENSIONS),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from ml_dtypes import bfloat16
 
+import cubecore
 from cubecore.errors import CubecoreError
 from frontends.cpp.cpp_kernels import kernels, needs_compiler
 
@@ -214,3 +215,33 @@ def test_no_matrix_is_nothing_and_the_way_to_ub_is_named():
     assert str(caught.value).partition("): ")[2] == (
         "Fixpipe.config must have isToUB for a dst in UB, got false"
     )
+
+
+SHARED = """#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __mix__(1, 2) void shared(GM_ADDR x, GM_ADDR z) {
+  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
+  GlobalTensor<uint32_t> xg, zg;
+  xg.SetGlobalBuffer((__gm__ uint32_t*)x);
+  zg.SetGlobalBuffer((__gm__ uint32_t*)z);
+  if ASCEND_IS_AIV {
+    auto to = reinterpret_cast<__ssbuf__ uint32_t*>(32 * GetSubBlockIdx());
+    *to = xg.GetValue(GetBlockIdx()) + 1;
+    CrossCoreSetFlag<2, PIPE_S>(3);
+  }
+  if ASCEND_IS_AIC {
+    CrossCoreWaitFlag(3);
+    auto from = (__ssbuf__ uint32_t*)GetSsbufBaseAddr();
+    zg.SetValue(16 * GetBlockIdx(), from[0] * 100 + from[8]);
+    DataCacheCleanAndInvalid<uint32_t, CacheLine::ENTIRE_DATA_CACHE>(zg);
+  }
+}
+"""
+
+
+def test_a_buffer_that_the_parts_of_a_core_share():
+    """Each AIV leaves a number for its AIC; the buffer begins at address 0."""
+    called = cubecore.inline(SHARED, chip="Ascend950PR_9589").shared
+    x, z = np.arange(8, dtype=np.uint32), np.zeros(64, np.uint32)
+    assert [f.message for f in called[2](x, z).findings] == []
+    assert z[::16].tolist() == [102, 304, 0, 0]

@@ -46,7 +46,7 @@ def set_loops(bench: Bench, p: dict, way: str) -> None:
     inner, outer = (p.get(loop, (1, 0, 0)) for loop in ("inner", "outer"))
     bench.do(instruction_named(f"set_loop_size_{way}")(loop1_size=inner[0], loop2_size=outer[0]))
     for number, (_, far, near) in ((1, inner), (2, outer)):
-        strides = {"src": far, "dst": near} if way == "outtoub" else {"src": near, "dst": far}
+        strides = {"src": near, "dst": far} if way == "ubtoout" else {"src": far, "dst": near}
         named = {f"loop{number}_{side}_stride": value for side, value in strides.items()}
         bench.do(instruction_named(f"set_loop{number}_stride_{way}")(**named))
 
@@ -109,6 +109,50 @@ def test_padded_loads(dtype, p, value, constant):
     bench.do(template, 64, bench.base + 7)
     assert bench.messages == []
     bench.check(Mem.UB, expected)
+
+
+BLOCK_COPIES = [
+    {"n": 1, "len": 256},
+    {"n": 2, "len": 128},
+    {"n": 2, "len": 128, "left": 1},
+    {"n": 3, "len": 128, "far": 130, "near": 192, "right": 3},
+    {"n": 2, "len": 128, "inner": (2, 96, 256), "outer": (2, 192, 512)},
+]
+"""Runs without strides follow each other, at the destination with their padding."""
+
+
+@pytest.mark.parametrize("p", BLOCK_COPIES, ids=str)
+@pytest.mark.parametrize("dtype", SIZES)
+def test_loads_of_blocks_to_l1(dtype, p):
+    bench, size = Bench(0, seed=173, gm_bytes=4096, on=A5), SIZES[dtype]
+    bench.noise(Mem.L1, Mem.GM)
+    gm, expected = bench.image(Mem.GM), bench.image(Mem.L1)
+    left, right, length = p.get("left", 0) * size, p.get("right", 0) * size, p["len"]
+    whole = -(-(left + length + right) // 32) * 32
+    for far, near in turns(p):
+        for run in range(p["n"]):
+            there = 7 + far + run * p.get("far", length)
+            here = 64 + near + run * p.get("near", whole)
+            for at in range(whole):
+                inside = left <= at < left + length
+                expected.copy_from(gm, there + (at - left if inside else at % size), here + at, 1)
+    bench.do(instruction_named("set_pad_val_outtol1")(pad_val=VALUE))
+    set_loops(bench, p, "outtol1")
+    template = instruction_named("copy_gm_to_cbuf_align_v2")(
+        dtype=element_type(dtype),
+        left_padding_num=p.get("left", 0),
+        right_padding_num=p.get("right", 0),
+        **fields(p | {"len": length // 32}, "src", "dst"),
+    )
+    bench.do(template, 64, bench.base + 7)
+    assert bench.messages == []
+    bench.check(Mem.L1, expected)
+
+
+def test_blocks_of_elements_of_l1():
+    assert messages(name="copy_gm_to_cbuf_align_v2", n_burst=1, len_burst=3) == [
+        ".len_burst must be a multiple of float16's 2 B, got 3; it counts 32 B"
+    ]
 
 
 @pytest.mark.parametrize("p", COPIES, ids=str)

@@ -21,15 +21,9 @@ NOT_MODELLED: Mapping[str, str] = MappingProxyType(
 )
 """Of architecture 2201: no state of a functional model can represent them."""
 
-_LOOPS = "_loop1_stride _loop2_stride _loop_size"
 _GROUPS = {
     "vector work of 3510 is register code, which is not modelled": (
         "asc_get_ar_spr asc_get_vf_len"
-    ),
-    "its page counts a run in 32 B, asks for multiples of 2 or 4 of them by type, and gives its "
-    "strides no unit": " ".join(
-        ["asc_copy_gm2l1_align", "asc_set_gm2l1_pad"]
-        + [f"asc_set_gm2l1{part}" for part in _LOOPS.split()]
     ),
     "the page does not say whether 8-bit floats are reinterpreted or converted": "asc_enable_hif8",
     "the second conversion of fixpipe is not modelled": "asc_set_l0c2gm_quant_post",

@@ -139,9 +139,9 @@ class Registers:
     `ffts_base` is kept for who asks. `fmatrix` and the next four are load3d's: its maps, what it
     reads outside of them (bits, None before they are set), its repetition, and where L1 begins anew
     for it (0: nowhere). `nz_para` is MTE2_NZ_PARA of architecture 3510, None before it is set;
-    `row_stride` is CHANNEL_PARA's, 0 before it is set; `to_ub` and `from_ub` are its loops of
-    copies, and `dimensions` those of its copy of five dimensions. `ub_checks` are the accesses to
-    UB at which the core is to stop.
+    `row_stride` is CHANNEL_PARA's, 0 before it is set; `to_ub`, `from_ub` and `to_l1` are its loops
+    of copies, and `dimensions` those of its copy of five dimensions. `ub_checks` are the accesses
+    to UB at which the core is to stop.
     """
 
     mask_high: int = FULL_MASK
@@ -181,6 +181,7 @@ class Registers:
     row_stride: int = 0
     to_ub: CopyLoops = CopyLoops()
     from_ub: CopyLoops = CopyLoops()
+    to_l1: CopyLoops = CopyLoops()
     dimensions: CopyDimensions = CopyDimensions()
     ub_checks: tuple[UbCheck, ...] = ()
 

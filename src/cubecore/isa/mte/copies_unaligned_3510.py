@@ -34,6 +34,7 @@ from cubecore.isa.declare.instruction import (
 )
 from cubecore.isa.declare.registers import CopyLoops, Registers
 from cubecore.isa.declare.template import parameters
+from cubecore.isa.mte.copies import l1_traffic
 from cubecore.layouts import Offsets
 from cubecore.units import DATA_BLOCK_BYTES, align_up
 
@@ -56,6 +57,9 @@ class _Aligned(Instruction):
     in_gm: ClassVar[str]
     loops_of: ClassVar[str]
     size_unit = 1
+    run_unit: ClassVar[int] = 1
+    """Bytes that `len_burst` counts."""
+    counted_in: ClassVar[str] = "it is a number of bytes"
     dtype: ElementType = types("element type", *_TYPES)
     n_burst: int = param(1, 4095, "runs")
     len_burst: int = param(1, NEAR, "length of a run, bytes")
@@ -79,9 +83,14 @@ class _Aligned(Instruction):
         return self.loops or CopyLoops()
 
     @property
+    def run_bytes(self) -> int:
+        """Bytes of a run."""
+        return self.len_burst * self.run_unit
+
+    @property
     def size_bytes(self) -> int:
         """Bytes moved."""
-        return self.turns.inner * self.turns.outer * self.n_burst * self.len_burst
+        return self.turns.inner * self.turns.outer * self.n_burst * self.run_bytes
 
     def _steps(self, side: str) -> tuple[int, int, int]:
         """Bytes from one turn of the outer loop, of the inner loop, from one run to the next."""
@@ -108,7 +117,7 @@ class _Aligned(Instruction):
     def packed(self) -> bool:
         """True if runs follow each other in UB, not each from a block on."""
         stride: int = getattr(self, f"{self.in_ub}_stride")
-        return self.n_burst > 1 and stride == self.len_burst and stride % DATA_BLOCK_BYTES != 0
+        return self.n_burst > 1 and stride == self.run_bytes and stride % DATA_BLOCK_BYTES != 0
 
     def _starts(self, side: str) -> Offsets:
         """Return units to the start of each run: [outer, inner, run, 1]."""
@@ -129,9 +138,9 @@ class _Aligned(Instruction):
         size, stride = self.dtype.size_bytes, getattr(self, f"{self.in_ub}_stride")
         if self.len_burst % size:
             whole = f"be a multiple of {self.dtype}'s {size} B"
-            subject, remedy = f"{self.name}.len_burst", "it is a number of bytes"
-            violations.append(Violation(subject, whole, str(self.len_burst), remedy))
-        apart = self.n_burst > 1 and stride not in {0, self.len_burst}
+            subject = f"{self.name}.len_burst"
+            violations.append(Violation(subject, whole, str(self.len_burst), self.counted_in))
+        apart = self.n_burst > 1 and stride not in {0, self.run_bytes}
         if apart and stride % DATA_BLOCK_BYTES:
             need = f"be len_burst or a multiple of {DATA_BLOCK_BYTES} B"
             violations.append(Violation(f"{self.name}.{self.in_ub}_stride", need, str(stride)))
@@ -188,23 +197,23 @@ class CopyGmToUbufAlignV2(_Aligned):
     @property
     def _whole(self) -> int:
         """Bytes of a run in UB, with its padding."""
-        padded = self._front + self.len_burst + self.right_padding_num * self.dtype.size_bytes
+        padded = self._front + self.run_bytes + self.right_padding_num * self.dtype.size_bytes
         return int(align_up(padded, DATA_BLOCK_BYTES))
 
     def offsets_dst(self) -> Offsets:
         """Shape [outer, inner, runs, elements with padding]; [outer, inner, 1, all] if packed."""
         if self.packed:
-            end = int(align_up(self.n_burst * self.len_burst, DATA_BLOCK_BYTES))
+            end = int(align_up(self.n_burst * self.run_bytes, DATA_BLOCK_BYTES))
             return self._starts("dst")[:, :, :1] + self._elements(end)
         return self._starts("dst") + self._elements(self._whole)
 
     def offsets_src(self) -> Offsets:
         """Shape as dst's; what the register fills is negative."""
         unit = self.unit.size_bytes
-        taken = self._starts("src") + self._elements(self.len_burst)
+        taken = self._starts("src") + self._elements(self.run_bytes)
         pattern_of = self.dtype.size_bytes // unit
         if self.packed:
-            rest = -self.n_burst * self.len_burst % DATA_BLOCK_BYTES // unit
+            rest = -self.n_burst * self.run_bytes % DATA_BLOCK_BYTES // unit
             fill = -1 - np.arange(rest, dtype=np.intp) % pattern_of
             dense = taken.reshape(*taken.shape[:2], 1, -1)
             return np.concatenate([dense, np.broadcast_to(fill, (*dense.shape[:3], rest))], axis=3)
@@ -221,11 +230,11 @@ class CopyGmToUbufAlignV2(_Aligned):
         if self.packed or (self._pads and self.enable_constant_pad):
             return None
         element = self._elements(self._whole) * self.unit.size_bytes - self._front
-        outside = (element < 0) | (element >= self.len_burst)
+        outside = (element < 0) | (element >= self.run_bytes)
         if not outside.any():
             return None
-        runs = "runs" if self.size_bytes > self.len_burst else "a run"
-        return np.broadcast_to(outside, self.offsets_dst().shape), f"{runs} of {self.len_burst} B"
+        runs = "runs" if self.size_bytes > self.run_bytes else "a run"
+        return np.broadcast_to(outside, self.offsets_dst().shape), f"{runs} of {self.run_bytes} B"
 
     def fill(self, registers: Registers) -> bytes | None:
         """Give the padding's element."""
@@ -244,7 +253,7 @@ class CopyGmToUbufAlignV2(_Aligned):
             if padding > DATA_BLOCK_BYTES:
                 most = f"fill at most {DATA_BLOCK_BYTES} B"
                 violations.append(Violation(subject, most, f"{padding} B"))
-            elif number and self.n_burst > 1 and self.dst_stride == self.len_burst:
+            elif number and self.n_burst > 1 and self.dst_stride == self.run_bytes:
                 violations.append(
                     Violation(subject, "be 0 where dst_stride is len_burst", str(number))
                 )
@@ -252,7 +261,7 @@ class CopyGmToUbufAlignV2(_Aligned):
 
     def _apart(self) -> list[Violation]:
         """Return a violation if a loop iteration or a burst overwrites the next one."""
-        extent = self.n_burst * self.len_burst if self.packed else self._whole
+        extent = self.n_burst * self.run_bytes if self.packed else self._whole
         counts = (self.turns.outer, self.turns.inner, 1 if self.packed else self.n_burst)
         names = ("loop2_dst_stride", "loop1_dst_stride", "dst_stride")
         steps = zip(counts, self._steps("dst"), names, strict=True)
@@ -268,9 +277,9 @@ class CopyGmToUbufAlignV2(_Aligned):
         """One transfer of a vector core's MTE2, a row for each run."""
         if not self.size_bytes:
             return InstructionCost(0)
-        rows = self.size_bytes // self.len_burst
+        rows = self.size_bytes // self.run_bytes
         cycles = costs.gm_to_ub_cycles(chip, self.size_bytes, rows, self.src_stride)
-        traffic = GlobalTraffic(self.size_bytes, self.len_burst, writes=False, of_ub=True)
+        traffic = GlobalTraffic(self.size_bytes, self.run_bytes, writes=False, of_ub=True)
         return InstructionCost(math.ceil(cycles), traffic=traffic)
 
 
@@ -295,11 +304,11 @@ class CopyUbufToGmAlignV2(_Aligned):
 
     def offsets_dst(self) -> Offsets:
         """Shape [outer, inner, runs, elements]."""
-        return self._starts("dst") + self._elements(self.len_burst)
+        return self._starts("dst") + self._elements(self.run_bytes)
 
     def offsets_src(self) -> Offsets:
         """Shape as dst's."""
-        return self._starts("src") + self._elements(self.len_burst)
+        return self._starts("src") + self._elements(self.run_bytes)
 
     def unmet(self, registers: Registers) -> list[Violation]:
         """An atomic store moves elements of the type that was set."""
@@ -312,10 +321,49 @@ class CopyUbufToGmAlignV2(_Aligned):
         """One transfer of a vector core's MTE3."""
         if not self.size_bytes:
             return InstructionCost(0)
-        traffic = GlobalTraffic(self.size_bytes, self.len_burst, writes=True, of_ub=True)
+        traffic = GlobalTraffic(self.size_bytes, self.run_bytes, writes=True, of_ub=True)
         return InstructionCost(
             math.ceil(costs.ub_to_gm_cycles(chip, self.size_bytes)), traffic=traffic
         )
+
+
+@instruction(
+    "copy_gm_to_cbuf_align_v2",
+    Pipe.MTE2,
+    names={"c_api": "asc_copy_gm2l1_align"},
+    source="asc-devkit, asc_copy_gm2l1_align (3510)",
+    uncertain=(
+        _RUN_OF,
+        _LOOPS,
+        "len_burst counts 32 B and is a multiple of the element's bytes, as the page has both",
+        "a stride of 0 is that of runs that follow each other: the page's example has it for two",
+    ),
+    archs=ARCH,
+    copies=True,
+)
+class CopyGmToCbufAlignV2(CopyGmToUbufAlignV2):
+    """Copy runs of 32 B from global memory to L1; padding holds each run's first element."""
+
+    loops_of, size_unit, run_unit = "to_l1", 0, DATA_BLOCK_BYTES
+    counted_in = "it counts 32 B"
+    dst = write(Mem.L1, "outer inner run element", "unit")
+    enable_constant_pad: bool = param(0, 0, "the page: for false alone", default=False)
+
+    def _steps(self, side: str) -> tuple[int, int, int]:
+        """Bytes as of other copies; runs without a stride follow each other."""
+        outer, inner, _ = super()._steps(side)
+        stride: int = getattr(self, f"{side}_stride")
+        follows = self._whole if side == "dst" else self.run_bytes
+        return outer, inner, (stride or follows) if self.n_burst > 1 else 0
+
+    def cost(self, chip: Chip) -> InstructionCost:
+        """One strided transfer of an AIC's MTE2."""
+        if not self.size_bytes:
+            return InstructionCost(0)
+        rows, pitch = self.size_bytes // self.run_bytes, self._steps("src")[2]
+        cycles = costs.gm_to_l1_cycles(chip, rows, self.run_bytes, pitch)
+        traffic = l1_traffic(chip, rows, self.run_bytes, pitch)
+        return InstructionCost(math.ceil(cycles), traffic=traffic)
 
 
 # --- registers
@@ -340,10 +388,14 @@ class _SetLoop(Instruction):
 _DIRECTIONS = {
     "outtoub": ("gm2ub", "to_ub", "from global memory to UB"),
     "ubtoout": ("ub2gm", "from_ub", "from UB to global memory"),
+    "outtol1": ("gm2l1", "to_l1", "from global memory to L1"),
 }
 _SIDES = ("src", "dst")
 _LOOPS_OF = ((1, "inner"), (2, "outer"))
-_MULTIPLE = {"src": {"ubtoout": DATA_BLOCK_BYTES}, "dst": {"outtoub": DATA_BLOCK_BYTES}}
+_MULTIPLE = {
+    "src": {"ubtoout": DATA_BLOCK_BYTES},
+    "dst": dict.fromkeys(("outtoub", "outtol1"), DATA_BLOCK_BYTES),
+}
 
 
 def _stride(loop: int, side: str, direction: str) -> tuple[Any, Any]:
@@ -408,3 +460,17 @@ class SetPadValOuttoub(Instruction):
     def apply(self, registers: Registers) -> Registers:
         """Keep the bits."""
         return replace(registers, pad_value=self.pad_val)
+
+
+@instruction(
+    "set_pad_val_outtol1",
+    Pipe.S,
+    names={"c_api": "asc_set_gm2l1_pad"},
+    source="asc-devkit, asc_set_gm2l1_pad (3510)",
+    uncertain=("no copy reads it: asc_copy_gm2l1_align pads with its first element alone",),
+    archs=ARCH,
+)
+class SetPadValOuttol1(Instruction):
+    """Set what copies to L1 with padding fill with, which the page of the copy does not offer."""
+
+    pad_val: int = param(0, 2**32 - 1, "the value's bits")

@@ -63,6 +63,7 @@ OVERLOADS: dict[str, Callable[[str, Arguments], Call]] = {
     "asc_set_deq_scale": _deq_scale,
     "asc_set_copy_pad_val": _pad_value,
     "asc_set_ndim_pad_value": _pad_value,
+    "asc_set_gm2l1_pad": _pad_value,
     "asc_set_store_atomic_config_v1": _atomic_config,
     "asc_copy_l12bt": _bias_table,
     "asc_copy_l12bt_sync": _bias_table,

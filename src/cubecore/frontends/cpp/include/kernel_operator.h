@@ -71,6 +71,7 @@
 #include <cubecore/system/cache_modes.h>
 #include <cubecore/system/copy_dimensions.h>
 #include <cubecore/system/copy_loops.h>
+#include <cubecore/system/ssbuffer.h>
 #include <cubecore/sync/mutex.h>
 #include <cubecore/te/all.h>
 #endif

@@ -87,6 +87,7 @@ def scanned(
     edits = [*_attributes(code), *_launches(text, code), *arrays, *_addresses(text, code, arrays)]
     if not launches:
         edits += _launchers(code)
+    edits += _shared_buffer(code)
     edits += [*specialisations(text, code), *_vector_functions(text, code), *_counters(code)]
     includes = re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', text, re.MULTILINE)
     edited = _edited(text, edits)
@@ -122,6 +123,15 @@ def _opening(code: list[Token], at: int, sign: str, other: str) -> int:
         if text in {";", "{", "}"}:
             return -1
     return -1
+
+
+def _shared_buffer(code: list[Token]) -> Iterator[tuple[int, int, str]]:
+    """Yield the edits of casts to pointers into the buffer of an AI Core's parts."""
+    for number, token in enumerate(code[:-3]):
+        if token.text == "reinterpret_cast" and code[number + 1].text == "<":
+            behind = {each.text for each in code[number + 2 : number + 4]}
+            if "__ssbuf__" in behind:
+                yield token.start, token.end, "::cubecore::ssbuffer_cast"
 
 
 def _attributes(code: list[Token]) -> Iterator[tuple[int, int, str]]:

@@ -107,6 +107,8 @@ const cubecore::Launch* cubecore_launch();
 int64_t cubecore_constant(const void* pointer, int64_t otherwise);
 // A word for each core that headers keep their own state in (`slot` 0 to 15).
 void** cubecore_slot(uint32_t slot);
+// Memory of the host that the parts of an AI Core share; its first call says how much.
+uint8_t* cubecore_shared_buffer(uint64_t bytes);
 // Says that bytes of UB are a buffer, which accesses that begin in it must not leave; all are
 // forgotten together.
 void cubecore_buffer(uint8_t mem, int64_t address, int64_t bytes);
