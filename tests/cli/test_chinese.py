@@ -34,6 +34,16 @@ TEXTS |= {
     f"remedies of {dialect}": {kind: text.partition(": ")[2] for kind, text in texts.items()}
     for dialect, texts in tomllib.loads((DIAGNOSIS / "remedies.toml").read_text("utf-8")).items()
 }
+FAULTS = tomllib.loads((DIAGNOSIS / "single_faults.toml").read_text("utf-8"))
+TEXTS |= {
+    f"single faults of {dialect}": {
+        f"{name} {number}": text.partition(": ")[2]
+        for name, texts in by_name.items()
+        for number, text in enumerate(texts)
+        if name != "work_too_small"  # is refused: its sentence is an error's
+    }
+    for dialect, by_name in FAULTS.items()
+}
 CHINESE = re.compile(r"[\u3000-\u9fff\uff00-\uffef]")
 ENGLISH = re.compile(r"\b(must|the|that|which|with|before|behind|have|got|its|it|are|is)\b")
 RACE = """

@@ -6,15 +6,24 @@ lacks would mend it as well. It does not follow if it is left when the other is 
 no write covers at another address, or in another order, or that nothing writes at all.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from cubecore.frontends.diagnosis.dependence import Bytes, IssuedCore, Key, key_of, race_of
+from cubecore.frontends.diagnosis.dependence import (
+    Bytes,
+    Dependents,
+    IssuedCore,
+    Key,
+    key_of,
+    race_of,
+)
 from cubecore.frontends.diagnosis.dialects import CLASS_API
+from cubecore.frontends.diagnosis.sentences.bounds import alignment
+from cubecore.frontends.diagnosis.sentences.flags import swapped_set
 from cubecore.frontends.diagnosis.source_words import SourceWords
-from cubecore.frontends.diagnosis.value_sentences import alignment
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitizer.findings import (
     INITCHECK,
@@ -31,6 +40,7 @@ _LEAVE_BYTES = frozenset({"no-repeat", "rows-overlap"})
 """Notes of calls that write less than they seem to."""
 _SHAPES = frozenset({"SetTail", "SetSingleShape", "SetOrgShape"})
 """Calls of a Matmul object that give the shape of a block."""
+_LEFT_OVER = frozenset({"flag-doubled", "flag-leaked"})
 _EXTENT = frozenset({"out-of-bounds", "capacity", "overlap"})
 """Kinds that a call of too many elements has at once."""
 
@@ -68,12 +78,12 @@ class _Causes:
         self._issued, self._arrays = issued, arrays = words.issued, words.arrays
         cores = {name: issued.get(name) for name in {finding.core for finding in findings}}
         self._cores = {name: core for name, core in cores.items() if core is not None}
-        self._reads: dict[str, Mapping[Key, frozenset[int]]] = {}
+        self._depends: dict[str, Dependents] = {}
         self._of_arrays: dict[str, set[int]] = {}
         faults = self._faults()
         for name, core in self._cores.items():
-            self._reads[name], of_arrays = core.depends(faults, arrays)
-            for array, numbers in of_arrays.items():
+            self._depends[name] = depends = core.depends(faults, arrays)
+            for array, numbers in depends.arrays.items():
                 self._of_arrays.setdefault(array, set()).update(numbers)
         self._roots: dict[int, int] = {}
 
@@ -97,8 +107,9 @@ class _Causes:
         if finding.id != "uninitialised" or core is None or not notes:
             return finding
         keys = {key_of("", note.location): [number] for number, note in enumerate(notes)}
-        reads, _ = core.depends(keys, self._arrays)
-        numbers = reads.get(key_of(finding.instruction, finding.location))
+        numbers = core.depends(keys, self._arrays).reads.get(
+            key_of(finding.instruction, finding.location)
+        )
         if not numbers:
             return finding
         note = notes[min(numbers)]
@@ -137,6 +148,8 @@ class _Causes:
             return not self._is_left(late, early)
         if earlier and self._by_data(pair):
             return not self._is_left(late, early)
+        if self._is_in_excess(late, early) or self._is_of_swapped_set(late, early):
+            return True
         if earlier and self._by_all_cores(late, early):
             return True
         return self._by_order(pair, earlier=earlier)
@@ -208,10 +221,36 @@ class _Causes:
         if late.instruction == _END:
             name = "" if late.claim is None else late.claim.subject
             return pair.early in self._of_arrays.get(name, ())
-        if not _is_about_values(late):
+        depends, key = self._depends.get(late.core), key_of(late.instruction, late.location)
+        if depends is None:
             return False
-        reads = self._reads.get(late.core, {})
-        return pair.early in reads.get(key_of(late.instruction, late.location), ())
+        if pair.early in depends.addressed.get(key, ()):
+            return True
+        return _is_about_values(late) and pair.early in depends.reads.get(key, ())
+
+    def _is_in_excess(self, late: SanitizerFinding, early: SanitizerFinding) -> bool:
+        """Return whether a call in a loop races for bytes beyond the array of a later pass."""
+        core, race = self._cores.get(late.core), race_of(late)
+        if early.id != "out-of-bounds" or early.limits is None or core is None or race is None:
+            return False
+        access = early.accesses[0]
+        key, excess = key_of(early.instruction, early.location), access.end - early.limits[1]
+        if excess <= 0 or key not in {race.earlier, race.later}:
+            return False
+        # The finding is of the first pass. In each pass as many bytes lie behind the array.
+        for number in core.numbers(key):
+            touch = core.operand(number, access.operand)
+            if touch is not None and touch.meets(race.memory, race.start, race.end):
+                return touch.end - excess <= race.start
+        return False
+
+    def _is_of_swapped_set(self, late: SanitizerFinding, early: SanitizerFinding) -> bool:
+        """Return whether a flag is left over whose set was meant for the wait of another one."""
+        if late.pipes is None or early.pipes is None or late.id not in _LEFT_OVER:
+            return False
+        if late.core != early.core or late.pipes != early.pipes[::-1]:
+            return False
+        return late.event == early.event and swapped_set(early, self._words) is not None
 
     def _by_all_cores(self, late: SanitizerFinding, early: SanitizerFinding) -> bool:
         """Return whether a wait of all cores between two accesses would order a core's own, too."""
@@ -249,6 +288,8 @@ def _rank(finding: SanitizerFinding) -> int:
         return 1 if finding.id == OVERWRITTEN else 2
     if finding.check == MEMCHECK or finding.id.startswith("queue"):
         return 0
+    if _is_of_all_cores(finding):
+        return 2
     if _is_across_cores(finding) and finding.id != "race-waw":
         return 3
     if finding.check in {INITCHECK, RACECHECK}:
@@ -259,6 +300,11 @@ def _rank(finding: SanitizerFinding) -> int:
 def _is_across_cores(finding: SanitizerFinding) -> bool:
     """Return whether a finding is a race of two cores."""
     return finding.check == RACECHECK and len({each.core for each in finding.accesses}) > 1
+
+
+def _is_of_all_cores(finding: SanitizerFinding) -> bool:
+    """Return whether cores wait for each other for ever."""
+    return finding.id == "deadlock" and finding.instruction == WaitFlagDev.name
 
 
 def _is_about_values(finding: SanitizerFinding) -> bool:
@@ -364,6 +410,11 @@ def _crosses_cores_alike(late: SanitizerFinding, early: SanitizerFinding) -> boo
     return {each.memory for each in late.accesses} == {each.memory for each in early.accesses}
 
 
+def _races_behind_deadlock(late: SanitizerFinding, early: SanitizerFinding) -> bool:
+    """A wait of cores that is never over orders nothing."""
+    return _is_of_all_cores(early) and _is_across_cores(late)
+
+
 def _leaves_array(late: SanitizerFinding, early: SanitizerFinding) -> bool:
     """An array that is not written whole, and a fault of what is written to it."""
     if late.instruction != _END or late.claim is None:
@@ -384,6 +435,7 @@ _RULES: tuple[_Rule, ...] = (
     _is_behind_unmet,
     _is_of_same_queue,
     _crosses_cores_alike,
+    _races_behind_deadlock,
     _leaves_array,
 )
 

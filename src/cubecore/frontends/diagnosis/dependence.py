@@ -149,6 +149,17 @@ class Bytes(NamedTuple):
     end: int
 
 
+class Dependents(NamedTuple):
+    """The findings that what an instruction reads depends on, and those of each array.
+
+    `addressed`: the findings that the addresses of an instruction depend on, which registers hold.
+    """
+
+    reads: Mapping[Key, frozenset[int]]
+    arrays: Mapping[str, frozenset[int]]
+    addressed: Mapping[Key, frozenset[int]]
+
+
 class IssuedCore:
     """The instructions of one core, as far as they are followed."""
 
@@ -162,13 +173,15 @@ class IssuedCore:
 
     def depends(
         self, faults: Mapping[Key, Sequence[int]], arrays: Mapping[str, range]
-    ) -> tuple[Mapping[Key, frozenset[int]], Mapping[str, frozenset[int]]]:
-        """Return the findings that what an instruction reads depends on, and those of each array.
+    ) -> Dependents:
+        """Return the findings that instructions and arrays depend on.
 
         `faults` are the numbers of findings about an instruction: what it writes depends on them.
         """
         contents: dict[Mem, DependentBytes] = {}
         reads: dict[Key, frozenset[int]] = {}
+        addressed: dict[Key, frozenset[int]] = {}
+        registers = _NOBODY
         of_arrays: dict[str, frozenset[int]] = {}
         for template, addresses, where in self._issues:
             key = key_of(template.name, where)
@@ -177,9 +190,16 @@ class IssuedCore:
             for mem, is_read, _, start, end in touched:
                 if is_read and mem in contents:
                     read |= contents[mem].read(start, end)
+            own = (*faults.get(key, ()), *faults.get(key_of("", where), ()))
+            # Registers hold the addresses of an instruction that is issued without any: a fault of
+            # one that sets registers reaches it, and what it writes.
+            if touched and not addresses and registers:
+                addressed[key] = registers
+                read |= registers
+            elif not touched and type(template).apply is not Instruction.apply:
+                registers = registers.union(own)
             if read:
                 reads[key] = reads.get(key, _NOBODY) | read
-            own = (*faults.get(key, ()), *faults.get(key_of("", where), ()))
             numbers = read.union(own) if own else read
             for mem, _, is_written, start, end in touched:
                 if is_written and (numbers or mem in contents):
@@ -188,7 +208,7 @@ class IssuedCore:
                     for name, held in arrays.items():
                         if held.start < end and start < held.stop:
                             of_arrays[name] = of_arrays.get(name, _NOBODY) | numbers
-        return reads, of_arrays
+        return Dependents(reads, of_arrays, addressed)
 
     @property
     def issues(self) -> Sequence[Recorded]:
@@ -332,10 +352,10 @@ class IssuedCores:
 
 
 def _touched(template: Instruction, addresses: Sequence[int]) -> Iterator[Touch]:
-    """Yield the bytes of each operand."""
-    for (mem, is_read, is_written, low, high), address in zip(
-        _spans(template), addresses, strict=False
-    ):
+    """Yield the bytes of each operand; registers hold the addresses of some."""
+    spans = _spans(template)
+    starts = addresses if addresses or not spans else template.operand_addresses(tuple(addresses))
+    for (mem, is_read, is_written, low, high), address in zip(spans, starts, strict=False):
         if high > low:
             yield Touch(mem, is_read, is_written, address + low, address + high)
 

@@ -137,6 +137,12 @@ _OF_COPIES = {
     "right_padding_num": "rightPadding",
 }
 """Names in DataCopyParams, DataCopyExtParams and DataCopyPadExtParams."""
+_FIRST_TWO = (
+    *("DataCopy", "DataCopyPad", "Fixpipe", "Cast"),
+    *(f"{part}Reduce{what}" for part in ("Whole", "Block") for what in ("Max", "Min", "Sum")),
+    *("PairReduceSum", "RepeatReduceSum"),
+)
+"""Calls that take several instructions, whose first arguments are the result and its source."""
 CLASS_API = Dialect(
     "cpp",
     "{call}<HardEvent::{src}_{dst}>({event})",
@@ -148,7 +154,7 @@ CLASS_API = Dialect(
     matmul_calls=("Iterate", "IterateAll", "IterateBatch", "IterateNBatch", "GetTensorC"),
     arguments={
         "Select": ("dst", "sel", "src0", "src1"),
-        **dict.fromkeys(("DataCopy", "DataCopyPad", "Fixpipe"), ("dst", "src")),
+        **dict.fromkeys(_FIRST_TWO, ("dst", "src")),
     },
     parameters={"DataCopy": _OF_COPIES, "DataCopyPad": _OF_COPIES},
     cores_signal=("IBSet", "IBWait"),

@@ -15,11 +15,15 @@ EVENTS = 8
 
 @dataclass(frozen=True, slots=True)
 class HalfPair:
-    """A flag between the pipes of a race that does not order it: why, its event, and the call."""
+    """A flag between the pipes of a race that does not order it: why, its event, and the call.
+
+    `alike`: the calls of all flags that have the same fault.
+    """
 
     fault: str
     event: int
     where: Location
+    alike: tuple[Location, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +59,10 @@ class _FlagBetween(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Flags:
-    """The sets of flags between the pipes of a race: the ones that wait, the early one."""
+    """The sets of flags between the pipes of a race: the ones that wait, the early ones."""
 
     pending: dict[int, int]
-    early: int | None
+    early: list[int]
 
 
 def comes_before(one: Location, other: Location) -> bool:
@@ -78,18 +82,28 @@ def half_pair(core: IssuedCore, race: Race) -> HalfPair | None:
     first, last = pair
     flags = _flags_before(core, race, first, last)
     behind = {number: event for event, number in flags.pending.items() if number > first}
-    if behind:
-        number = min(behind)
-        event = behind[number]
+    for number, event in sorted(behind.items()):
         late = _wait_behind(core, race, last, event)
-        if late is not None:
+        if late is None:
+            return HalfPair(NOT_AWAITED, event, core.location(number))
+        if not comes_before(core.location(late), core.location(last)):
             return HalfPair(AWAITED_LATE, event, core.location(late))
-        return HalfPair(NOT_AWAITED, event, core.location(number))
-    if flags.early is not None:
-        template = core.issues[flags.early][0]
+        # Else the wait is that of a later pass of the loop, and the flag another buffer's.
+    # Flags that are set before a loop let its first pass go on: they are no early ones.
+    early = [n for n in flags.early if not _is_before_loop(core, n, first, last)]
+    if early:
+        last_set = early[-1]
+        template = core.issues[last_set][0]
         assert isinstance(template, SetFlag)
-        return HalfPair(SET_EARLY, template.event_id, core.location(flags.early))
+        alike = tuple(core.location(number) for number in early)
+        return HalfPair(SET_EARLY, template.event_id, core.location(last_set), alike)
     return None
+
+
+def _is_before_loop(core: IssuedCore, number: int, first: int, last: int) -> bool:
+    """Return whether a set stands before a loop in which the later access is of the next pass."""
+    at, begin = core.location(number), core.location(last)
+    return comes_before(begin, core.location(first)) and comes_before(at, begin)
 
 
 def missing_flag(core: IssuedCore, race: Race) -> MissingFlag | None:
@@ -115,7 +129,7 @@ def missing_flag(core: IssuedCore, race: Race) -> MissingFlag | None:
 
 def _flags_before(core: IssuedCore, race: Race, first: int, last: int) -> _Flags:
     pending = dict[int, int]()
-    early = None
+    early = list[int]()
     for number in range(last):
         template = core.issues[number][0]
         if not isinstance(template, (SetFlag, WaitFlag)):
@@ -127,10 +141,10 @@ def _flags_before(core: IssuedCore, race: Race, first: int, last: int) -> _Flags
             pending[event] = number
             continue
         raised = pending.pop(event, None)
-        if raised is not None and raised < first < number:
-            early = (
-                raised if _is_for(core, race, _FlagBetween(raised, first, number, last)) else early
-            )
+        if raised is None or not raised < first < number:
+            continue
+        if _is_for(core, race, _FlagBetween(raised, first, number, last)):
+            early.append(raised)
     return _Flags(pending, early)
 
 
@@ -147,11 +161,16 @@ def _is_for(core: IssuedCore, race: Race, flag: _FlagBetween) -> bool:
     It is if nothing else runs on their pipes between the set and the earlier access, and between
     the wait and the later one: a flag of another buffer has accesses of its own there.
     """
-    of_set = (n for n in range(flag.raised + 1, flag.first) if _pipe(core, n) == race.earlier_pipe)
-    of_wait = (n for n in range(flag.awaited + 1, flag.last) if _pipe(core, n) == race.later_pipe)
+    of_set = _working(core, range(flag.raised + 1, flag.first), race.earlier_pipe)
+    of_wait = _working(core, range(flag.awaited + 1, flag.last), race.later_pipe)
     return all(_conflicts(core, n, flag.last) for n in of_set) and all(
         _conflicts(core, flag.first, n) for n in of_wait
     )
+
+
+def _working(core: IssuedCore, numbers: range, pipe: str) -> list[int]:
+    """Return the instructions of a pipe that touch memory."""
+    return [n for n in numbers if _pipe(core, n) == pipe and core.touched(n)]
 
 
 def _wait_behind(core: IssuedCore, race: Race, last: int, event: int) -> int | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from cubecore.chips.model import Chip
-from cubecore.frontends.diagnosis.arguments import argument
+from cubecore.frontends.diagnosis.arguments import argument, receiver
 from cubecore.frontends.diagnosis.dependence import IssuedCores
 from cubecore.frontends.diagnosis.dialects import C_API, Dialect
 from cubecore.isa.catalogue import instructions
@@ -12,6 +12,8 @@ from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
 
+_METHODS = frozenset({"GetValue", "SetValue"})
+"""Calls whose array stands in front of them, and not among their arguments."""
 _SHOWN_BLOCKS = 3
 """Blocks of a core that a finding lists."""
 
@@ -44,6 +46,8 @@ class SourceWords:
 
     def short(self, instruction: str, where: Location) -> str:
         """Return the call that issued an instruction, by its name alone."""
+        if where.call in _METHODS and (of := receiver(where)):
+            return f"{of}.{where.call}"
         if where.call:
             return where.call
         kind = instructions().get(instruction)

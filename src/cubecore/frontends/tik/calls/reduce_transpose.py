@@ -65,7 +65,7 @@ class ReduceTransposeCalls(VectorCalls):
         Raises
         ------
         RequestError
-            If the repeats are an immediate outside [1, 4095].
+            If the repeats are an immediate outside [1, 4095], or more than the work tensor holds.
         """
         times = integer(repeat_times, f"{call}.repeat_times")
         if times.constant is None:
@@ -84,6 +84,9 @@ class ReduceTransposeCalls(VectorCalls):
         self.trace.buffers.open()
         while count > width:
             whole, rest = divmod(count, width)
+            if rest and isinstance(work.size, int) and work.size <= whole * width:
+                need = f"hold {count} elements, one for each repeat"
+                raise refuse(f"{call}.work_tensor", need, work.size)
             name_of = f"{call}_{count}"
             spare = self.Tensor(src.dtype, (ceil_div(count, width),), SCOPE_UB, name_of)
             self._level(name, call, width, spare, work, whole, 8)

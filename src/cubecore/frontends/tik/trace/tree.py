@@ -272,12 +272,14 @@ class KernelTrace:
         In UB that is a finding of the run, since programs step over tensors there on purpose;
         elsewhere, and beyond UB, it is refused.
         """
-        start = address.constant
+        buffer = tensor.buffer
+        offset = (address - buffer.base).constant  # of the instance whose turn it is
         touched = None if tensor.mem is Mem.GM else touched_span(template, operand.name)
-        if start is None or touched is None:
+        if offset is None or touched is None:
             return None
         low, high = template.element(operand).extent_bytes(*touched)
-        offset = start - tensor.buffer.start
+        start = buffer.start + offset
+        end = start + (buffer.instances - 1) * buffer.size_bytes
         if offset + low >= 0 and offset + high <= tensor.buffer.size_bytes:
             return None
         breach = Breach(
@@ -290,7 +292,7 @@ class KernelTrace:
             offset + high,
         )
         memory_bytes = self.buffers.capacity[tensor.mem]
-        if tensor.mem is Mem.UB and start + low >= 0 and start + high <= memory_bytes:
+        if tensor.mem is Mem.UB and start + low >= 0 and end + high <= memory_bytes:
             return breach
         raise refuse(breach.subject, breach.requirement, breach.touched)
 

@@ -100,7 +100,7 @@ def _of_two_cores(finding: SanitizerFinding, words: SourceWords) -> str:
         told = f"{calls[1]} in {blocks[1]} and {calls[0]} in {blocks[0]} may write {array}"
         if calls[0] == calls[1]:
             told = f"{calls[1]} may write {array} in {blocks[1]} and in {blocks[0]},"
-        return f"{told} in either order; {_own_bytes(later, words)}"
+        return f"{told} in either order; {_own_bytes(finding, words)}"
     write, read = (earlier, later) if earlier.how == "write" else (later, earlier)
     called = [
         f"{words.call(each.instruction, each.location)} in {words.block(each.core)}"
@@ -119,12 +119,36 @@ def _of_two_cores(finding: SanitizerFinding, words: SourceWords) -> str:
     return f"{told}; put {signal} behind {before} and {wait} before {behind}"
 
 
-def _own_bytes(access: FindingAccess, words: SourceWords) -> str:
+def _own_bytes(finding: SanitizerFinding, words: SourceWords) -> str:
     """Return how two blocks that write the same bytes are put right."""
+    access = finding.accesses[1]
     dialect = words.of(access.location)
     if access.location.call in dialect.matmul_calls:
         return "give each block bytes of its own, or let them add up by enAtomic = 1"
-    return "give each block bytes of its own"
+    begun = _begin_apart(finding, words)
+    return f"give each block bytes of its own{begun}"
+
+
+def _begin_apart(finding: SanitizerFinding, words: SourceWords) -> str:
+    """Return where two blocks begin to write, and how far, if not at the same byte."""
+    spans = list[tuple[int, int]]()
+    for access in finding.accesses:
+        core, array = words.issued.get(access.core), words.arrays.get(access.memory, range(0))
+        numbers = core.numbers(key_of(access.instruction, access.location)) if core else ()
+        if core is None or len(numbers) != 1:
+            return ""
+        touch = core.operand(numbers[0], access.operand)
+        if touch is None:
+            return ""
+        spans.append((touch.start - array.start, touch.end - array.start))
+    spans.sort()  # blocks that begin apart and meet all the same: a count or a stride is wrong
+    (one, end), (other, _) = spans
+    if one == other:
+        return ""
+    return (
+        f": they begin {other - one} B apart, and the one at byte {one} writes up to byte {end} in "
+        "steps of its stride; start them further apart, or change the count or the stride of each"
+    )
 
 
 def _is_one_way(write: FindingAccess, read: FindingAccess, words: SourceWords) -> bool:
@@ -188,7 +212,11 @@ class _Order:
 
     def _call_of(self, half: HalfPair) -> str:
         """Return the call that sets or awaits a flag, a queue's or its own, at its line."""
-        where, dialect = half.where, self._dialect
+        later, dialect = self.later, self._dialect
+        name = self.words.operand(later.instruction, later.operand, later.location)
+        queue_name = queue_of(later.location.file, name)
+        own = (each for each in half.alike if queue_name and receiver(each) == queue_name)
+        where = next(own, half.where)
         pipes = self.earlier.pipe, self.later.pipe
         kind = WaitFlag if half.fault == AWAITED_LATE else SetFlag
         if where.call not in {"", dialect.name(kind)}:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from cubecore.frontends.diagnosis import sync_sentences, value_sentences
 from cubecore.frontends.diagnosis.arguments import receiver
-from cubecore.frontends.diagnosis.race_sentences import declared_arrays, race
+from cubecore.frontends.diagnosis.sentences import bounds, flags, queues, values
+from cubecore.frontends.diagnosis.sentences.races import declared_arrays, race
 from cubecore.frontends.diagnosis.source_words import SourceWords, line_of
 from cubecore.isa.catalogue import instructions
 from cubecore.machine.sanitizer.findings import KINDS, OVERWRITTEN, SYNCCHECK, SanitizerFinding
@@ -88,16 +88,17 @@ _SENTENCES: dict[str, Sentence] = {
     "race-waw": race,
     OVERWRITTEN: _overwritten,
     "unread": _unread,
-    "out-of-bounds": value_sentences.outside,
-    "misaligned": value_sentences.misaligned,
-    "uninitialised": value_sentences.uninitialised,
-    "flag-unmet": sync_sentences.unmet,
-    "flag-doubled": sync_sentences.doubled,
-    "flag-leaked": sync_sentences.leaked,
-    "flag-late": sync_sentences.late,
-    "queue-empty": sync_sentences.empty,
-    "queue-full": sync_sentences.full,
-    "queue-order": sync_sentences.other_queue,
-    "tensor-freed": sync_sentences.other_queue,
+    "out-of-bounds": bounds.outside,
+    "misaligned": bounds.misaligned,
+    "uninitialised": values.uninitialised,
+    "flag-unmet": flags.unmet,
+    "flag-doubled": flags.doubled,
+    "flag-leaked": flags.leaked,
+    "flag-late": flags.late,
+    "deadlock": flags.deadlock,
+    "queue-empty": queues.empty,
+    "queue-full": queues.full,
+    "queue-order": queues.other_queue,
+    "tensor-freed": queues.other_queue,
 }
 """The kinds whose parts are more than a requirement of one call."""

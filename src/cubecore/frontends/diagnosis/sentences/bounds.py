@@ -1,0 +1,166 @@
+"""Sentences of bounds and addresses: the call, its array, and how far it leaves that."""
+
+import re
+from collections.abc import Sequence
+
+from cubecore.frontends.diagnosis.arguments import source_lines
+from cubecore.frontends.diagnosis.declarations import declared, global_start
+from cubecore.frontends.diagnosis.dependence import key_of
+from cubecore.frontends.diagnosis.sentences.outputs import SHOWN_RANGES
+from cubecore.frontends.diagnosis.source_words import SourceWords
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.program.check import memory_bytes
+from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
+from cubecore.units import plural
+
+_ALIGNMENT = re.compile(r"start at a multiple of (?P<unit>\d+) B in \w+")
+
+
+def outside(finding: SanitizerFinding, words: SourceWords) -> str:
+    """Return the sentence of an access that leaves its array."""
+    if finding.limits is None or not finding.accesses:
+        return ""
+    access, (low, high) = finding.accesses[0], finding.limits
+    if access.memory in words.arrays:  # copies of whole blocks may pass its end by less than one
+        high = len(words.arrays[access.memory])
+    verb = "reads" if access.how == "read" else "writes"
+    beyond = (
+        f"{access.end - high} B past its end"
+        if access.end > high
+        else f"{low - access.start} B before its beginning"
+    )
+    if access.memory not in words.arrays:
+        name = words.operand(access.instruction, access.operand, access.location) or "an array"
+        touched = f"bytes [{access.start - low}, {access.end - low}) of {name}"
+        has = f"which has {high - low} B ({access.memory}[{low}, {high}))"
+        remedy = _of_local(finding, words)
+        return f"{words.at(finding)} {verb} {touched}, {has}: {beyond}; {remedy}"
+    told = f"{words.at(finding)} {verb} {words.array(access)}, which has {high - low} B"
+    if gaps := _gaps(access, words):
+        return f"{told}: {beyond}; {gaps}"
+    started = _started_past(finding, words) if access.start >= high else ""
+    return f"{told}: {started or f'{beyond}; {_of_global(finding, words)}'}"
+
+
+def _gaps(access: FindingAccess, words: SourceWords) -> str:
+    """Return which strides of a call make it leave an array that is large enough without gaps."""
+    core, array = words.issued.get(access.core), words.arrays[access.memory]
+    # Of a call in a loop the finding is about one pass: the one whose access begins where it does.
+    for number in () if core is None else core.numbers(key_of(access.instruction, access.location)):
+        assert core is not None
+        touch, dense = core.operand(number, access.operand), core.dense(number, access.operand)
+        if touch is None or touch.start - array.start != access.start:
+            continue
+        if dense < touch.end - touch.start and access.start + dense <= len(array):
+            spread = f"its strides spread {dense} B over {touch.end - touch.start} B"
+            return f"{spread}: make them smaller, or start earlier"
+    return ""
+
+
+def _of_local(finding: SanitizerFinding, words: SourceWords) -> str:
+    """Return the remedy for a local array: the count, if a call leaves several; else its size."""
+    assert finding.limits is not None
+    access, (low, high) = finding.accesses[0], finding.limits
+    same_call = {
+        each.limits
+        for each in words.findings
+        if each.id == finding.id and each.location == finding.location
+    }
+    if len(same_call) > 1:
+        return f"take fewer elements there, {len(same_call)} arrays are too short for so many"
+    name = words.operand(access.instruction, access.operand, access.location)
+    by = declared(access.location.file, name)
+    room = _room(access, low, words)
+    if room is not None and access.end - low > room:
+        return f"take fewer elements there: {access.memory} has {room} B from its first byte on"
+    if access.end <= high or by is None:
+        return "take fewer elements there, or make it larger"
+    at = f"{by.by} at {access.location.file}:{by.line}"
+    return f"make it {access.end - low} B ({at}), or take fewer elements there"
+
+
+def _room(access: FindingAccess, start: int, words: SourceWords) -> int | None:
+    """Return how many bytes of its memory an array that starts there can have at most.
+
+    None of a table of the kernel's file, which lies in global memory.
+    """
+    memory = next((mem for mem in Mem if mem.label == access.memory), None)
+    return None if memory is None else memory_bytes(words.chip, memory)[1] - start
+
+
+def alignment(finding: SanitizerFinding) -> int | None:
+    """Return the bytes that an address must be a multiple of; None of another requirement."""
+    need = None if finding.claim is None else _ALIGNMENT.fullmatch(finding.claim.requirement)
+    return None if need is None else int(need["unit"])
+
+
+def misaligned(finding: SanitizerFinding, words: SourceWords) -> str:
+    """Return the sentence of an address off its alignment, and the nearest ones that are on it."""
+    claim, unit = finding.claim, alignment(finding)
+    if claim is None or unit is None:
+        return ""
+    got = int(claim.value)
+    operand = claim.subject.rpartition(".")[2]
+    written = words.operand(finding.instruction, operand, finding.location)
+    subject = f"{operand} ({written})" if written and written != operand else operand
+    past = got % unit
+    return (
+        f"{words.at(finding)}: {subject} must {claim.requirement}, got {got}; start it {past} B "
+        f"earlier, at {got - past}, or {unit - past} B later, at {got - past + unit}"
+    )
+
+
+def _of_global(finding: SanitizerFinding, words: SourceWords) -> str:
+    """Return the remedy for an array in global memory."""
+    if finding.location.call in words.of(finding.location).matmul_calls:
+        return (
+            "give a smaller block at an edge its rows and columns by SetTail, or start the block "
+            "earlier in SetTensorA, SetTensorB or its GlobalTensor"
+        )
+    return "take fewer elements there, or start elsewhere"
+
+
+def _started_past(finding: SanitizerFinding, words: SourceWords) -> str:
+    """Return which blocks begin at or past the end of an array, and the remedy; else nothing."""
+    access = finding.accesses[0]
+    array = words.arrays[access.memory]
+    key = key_of(access.instruction, access.location)
+    starts = dict[int, int]()
+    for name in words.issued.names:
+        core, blocks = words.issued.get(name), words.blocks.get(name, range(0))
+        numbers = () if core is None else core.numbers(key)
+        if core is None or len(blocks) != 1 or not numbers:
+            continue
+        touch = core.operand(numbers[0], access.operand)
+        if touch is not None:
+            starts[blocks[0]] = touch.start - array.start
+    past = sorted(block for block, start in starts.items() if start >= len(array))
+    if not past:
+        return ""
+    verb = "starts" if len(past) == 1 else "start"
+    told = f"{_listed('block', [str(block) for block in past])} {verb} at or past its end"
+    first = min(starts.values())
+    if first > 0:
+        begun = _begun(access, words)
+        return f"{told}, and no block at byte 0, the first at {first}; start each earlier{begun}"
+    inside = len(starts) - len(past)
+    return f"{told}; launch {plural(inside, 'block')}, or give each block a smaller share"
+
+
+def _begun(access: FindingAccess, words: SourceWords) -> str:
+    """Return where the source says at which byte of an array an access begins."""
+    name = words.operand(access.instruction, access.operand, access.location)
+    line = global_start(access.location.file, name)
+    places = [f"{name} in this call"] if {"[", "+"} & set(name) else []
+    if line and (not places or "+" in source_lines(access.location.file)[line - 1]):
+        places.append(f"SetGlobalBuffer at {access.location.file}:{line}")
+    return f": change {' or '.join(places)}" if places else ""
+
+
+def _listed(noun: str, members: Sequence[str]) -> str:
+    """Return ``block 3``, or ``blocks 2 and 3``."""
+    if len(members) == 1:
+        return f"{noun} {members[0]}"
+    if len(members) > SHOWN_RANGES:
+        return f"{noun}s {members[0]} to {members[-1]}"
+    return f"{noun}s {', '.join(members[:-1])} and {members[-1]}"
