@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from ml_dtypes import bfloat16
+from ml_dtypes import bfloat16, float8_e4m3fn
 
 import cubecore
 from cubecore.errors import CubecoreError
@@ -245,3 +245,72 @@ def test_a_buffer_that_the_parts_of_a_core_share():
     x, z = np.arange(8, dtype=np.uint32), np.zeros(64, np.uint32)
     assert [f.message for f in called[2](x, z).findings] == []
     assert z[::16].tolist() == [102, 304, 0, 0]
+
+
+MX = """#include "kernel_operator.h"
+using namespace AscendC;
+constexpr uint16_t M = 32, K = 128, N = 48, SCALES = K / 64;
+template <typename T>
+__aicore__ LocalTensor<T> at(TPosition position, uint32_t address) {
+  return LocalTensor<T>(position, address, 16384);
+}
+extern "C" __global__ __cube__ void mx(GM_ADDR a, GM_ADDR sa, GM_ADDR b, GM_ADDR sb, GM_ADDR bias,
+                                       GM_ADDR c) {
+  using T = fp8_e4m3fn_t;
+  GlobalTensor<T> ag, bg;
+  GlobalTensor<half> sag, sbg;  // pairs of scales
+  GlobalTensor<float> cg, biasg;
+  ag.SetGlobalBuffer((__gm__ T*)a);
+  bg.SetGlobalBuffer((__gm__ T*)b);
+  sag.SetGlobalBuffer((__gm__ half*)sa);
+  sbg.SetGlobalBuffer((__gm__ half*)sb);
+  cg.SetGlobalBuffer((__gm__ float*)c);
+  biasg.SetGlobalBuffer((__gm__ float*)bias);
+  auto a1 = at<T>(TPosition::A1, 0), b1 = at<T>(TPosition::B1, 65536);
+  auto sa1 = at<fp8_e8m0_t>(TPosition::A1, 131072), sb1 = at<fp8_e8m0_t>(TPosition::B1, 196608);
+  auto bias1 = at<float>(TPosition::C1, 262144), bias2 = at<float>(TPosition::C2, 0);
+  auto a2 = at<T>(TPosition::A2, 0), b2 = at<T>(TPosition::B2, 0);
+  auto co1 = at<float>(TPosition::CO1, 0);
+  DataCopy(a1, ag, Nd2NzParams(1, M, K, 0, K, M, 1, 0));
+  DataCopy(b1, bg, Nd2NzParams(1, N, K, 0, K, N, 1, 0));
+  DataCopy(sa1.ReinterpretCast<half>(), sag, Dn2NzParams(1, SCALES, M, 0, SCALES, SCALES, 1, 0));
+  DataCopy(sb1.ReinterpretCast<half>(), sbg, Dn2NzParams(1, SCALES, N, 0, SCALES, SCALES, 1, 0));
+  DataCopy(bias1, biasg, N);
+  SetFlag<HardEvent::MTE2_MTE1>(0);
+  WaitFlag<HardEvent::MTE2_MTE1>(0);
+  LoadData2DParamsV2 left, right;
+  left.mStep = left.srcStride = left.dstStride = M / 16;
+  right.mStep = right.srcStride = right.dstStride = N / 16;
+  left.kStep = right.kStep = K / 32;
+  LoadData(a2, a1, sa1, left, LoadData2DMxParams(0, 0, M / 16, SCALES, SCALES, SCALES));
+  LoadData(b2, b1, sb1, right, LoadData2DMxParams(0, 0, N / 16, SCALES, SCALES, SCALES));
+  DataCopy(bias2, bias1, DataCopyParams(1, N * 4 / 64, 0, 0));
+  SetFlag<HardEvent::MTE1_M>(0);
+  WaitFlag<HardEvent::MTE1_M>(0);
+  MmadMx(co1, a2, b2, bias2, MmadParams(M, N, K));
+  MmadParams more(M, N, K);
+  more.cmatrixInitVal = false;
+  PipeBarrier<PIPE_M>();
+  MmadMx(co1, a2, b2, more);
+  SetFlag<HardEvent::M_FIX>(0);
+  WaitFlag<HardEvent::M_FIX>(0);
+  FixpipeParamsArch3510<CO2Layout::ROW_MAJOR> out(N, M, M, N);
+  Fixpipe<float, float, CFG_ROW_MAJOR>(cg, co1, out);
+}
+"""
+
+
+def test_a_product_of_scaled_operands():
+    """Twice the product, and the bias."""
+    rng = np.random.default_rng(5)
+    m, k, n = 32, 128, 48
+    a, b = (rng.integers(-8, 9, (rows, k)).astype(float8_e4m3fn) for rows in (m, n))
+    sa, sb = (rng.integers(124, 131, (rows, k // 32), np.uint8) for rows in (m, n))
+    bias, c = rng.integers(-9, 9, n).astype(np.float32), np.zeros((m, n), np.float32)
+    run = cubecore.inline(MX, chip="Ascend950PR_9589").mx[1](a, sa, b, sb, bias, c)
+    assert [f.message for f in run.findings] == []
+    left, right = (
+        of.astype(float) * np.exp2(scales.astype(float) - 127).repeat(32, axis=1)
+        for of, scales in ((a, sa), (b, sb))
+    )
+    np.testing.assert_array_equal(c, 2 * (left @ right.T) + bias)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -144,6 +145,7 @@ class LoadCbufToCbMx(_LoadScales):
     "mad_mx",
     Pipe.M,
     names={"c_api": "asc_mmad_mx", "cpp": "MmadMx"},
+    variants={"MmadMx(C2)": {"c_matrix_source": True, "c_matrix_init_val": False}},
     source="asc-devkit, asc_mmad_mx, MmadMx and the fractals of MX scales (3510)",
     uncertain=(
         "the order in which float products are summed is not documented",
@@ -166,6 +168,9 @@ class MadMx(CubeProduct):
     signature = (
         *("c", "a", "b", "m", "k", "n", "unit_flag", "disable_gemv"),
         *("c_matrix_source", "c_matrix_init_val"),
+    )
+    orders = MappingProxyType(
+        {"MmadMx(C2)": ("c", "a", "b", "bias", "m", "k", "n", "unit_flag", "disable_gemv")}
     )
     a = read(Mem.L0A, "m k", "a_type", layout="NZ", align_bytes=512)
     scale_a = read(Mem.L0A_MX, "m k", "scale_type")

@@ -56,6 +56,17 @@ _BY_HAND += "".join(
     f'inline void {name}(CUBECORE_AT) {{ cubecore::issue("{name}", at); cubecore_flush(&at); }}\n'
     for name in _CLEANED_WHOLE
 )
+_BY_HAND += "".join(
+    f"""template <typename D, typename V>
+inline void asc_fill_{where}{sync}(D dst, V value, const asc_fill_value_config& c, CUBECORE_AT) {{
+  cubecore::issue_raw("asc_fill_{where}{sync}", at, cubecore::operand(cubecore::Mem::{mem}, dst),
+                      AscendC::detail::bits_of(value), static_cast<uint64_t>(c.repeat),
+                      static_cast<uint64_t>(c.blk_num), static_cast<uint64_t>(c.dst_gap));
+}}
+"""
+    for where, mem in (("l1", "L1"), ("l0a", "L0A"), ("l0b", "L0B"))
+    for sync in ("", "_sync")
+)
 
 
 def names(arch: str) -> tuple[str, ...]:

@@ -17,6 +17,12 @@ struct asc_unary_config {
   uint8_t repeat = 1;
 };
 
+union asc_fill_value_config {
+  uint64_t config = 0;
+  struct {
+    uint64_t repeat : 15, : 1, blk_num : 15, : 1, dst_gap : 15, : 17;
+  };
+};
 struct asc_binary_config {
   uint8_t dst_block_stride = 1, src0_block_stride = 1, src1_block_stride = 1;
   uint8_t dst_repeat_stride = 8, src0_repeat_stride = 8, src1_repeat_stride = 8;
