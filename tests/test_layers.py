@@ -30,6 +30,7 @@ FLOORS = {
         "chips": "sizes, rates and constants of a chip with their sources",
         "numerics": "number formats: rounding, saturation, codes",
         "presented": "what every answer shows of itself, and text in columns",
+        "sandbox": "boxes that hold a submission's processes",
     },
     "cubecore.frontends": {
         "cpp | tik": "languages that are compiled or traced",

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "cubecore.judge/1"
 DONE, STOPPED = "done", "stopped"
+REQUEST, FAULT = "request", "fault"
+"""How a judgement fails otherwise: by a request that does not fit, or by cubecore's own fault."""
 _SHOWN_FINDINGS = 10
 _COUNTED = ("right", "wrong", "refused", "late", "not run", "too large", "uncomparable")
 
@@ -167,7 +169,7 @@ class Verdict(Presented):
     cheating : tuple of dict
         Empty: nothing is looked for yet.
     sandbox : str
-        none: the submission runs with the user's rights.
+        The box that held the submission: bwrap, own, or none where it ran with the user's rights.
     """
 
     chip: str

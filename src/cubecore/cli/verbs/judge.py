@@ -6,8 +6,9 @@ import click
 
 from cubecore.cli.console import show, split_options, table_options
 from cubecore.cli.streams import DONE, FOUND, say
-from cubecore.cli.values import ChipName, InputFile, Integer, Number, OutputFile
+from cubecore.cli.values import ChipName, InputFile, Integer, Number, OutputFile, Word
 from cubecore.cli.verb import Verb
+from cubecore.sandbox.words import AUTO, WORDS
 
 NO_VERDICT = 3
 """The exit code of a judgement that cubecore itself failed, or that a limit of time ended."""
@@ -36,6 +37,12 @@ NO_VERDICT = 3
 )
 @click.option("--cpu", type=Number(), default=120.0, help="CPU seconds of a process")
 @click.option("--wall", type=Number(), default=600.0, help="seconds of a step")
+@click.option(
+    "--sandbox",
+    type=Word(list(WORDS)),
+    default=AUTO,
+    help="box that the submission runs in: bwrap (bubblewrap), own, none; auto takes the first",
+)
 @click.option("--report", type=OutputFile(), help="write an HTML page of the verdict")
 @table_options
 def judge(submission: str, task: str, report: str | None, **options: Any) -> int:

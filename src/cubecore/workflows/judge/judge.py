@@ -15,9 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from cubecore.aliases import Json
-from cubecore.answers.verdict import DONE, STOPPED, JudgedCase, JudgedError, JudgedFinding, Verdict
+from cubecore.answers.verdict import (
+    DONE,
+    FAULT,
+    REQUEST,
+    STOPPED,
+    JudgedCase,
+    JudgedError,
+    JudgedFinding,
+    Verdict,
+)
 from cubecore.chips import default_chip
 from cubecore.errors import CubecoreError, Violation, unable
+from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
+from cubecore.sandbox.confinement import clean_environment
+from cubecore.sandbox.words import NONE
 from cubecore.workflows.judge.limits import JudgeOptions, options_of
 from cubecore.workflows.judge.submissions.kinds import Submission, submission_of
 from cubecore.workflows.judge.tasks.comparison import LATE, REFUSED, RIGHT, WRONG
@@ -60,7 +72,7 @@ def judge(
         Takes the name of each stage as it begins.
     **options : object
         Fields of `JudgeOptions`: entry, blocks, cases, cap_bytes, seed, instructions, cpu_s,
-        wall_s, settings.
+        wall_s, sandbox, settings.
 
     Returns
     -------
@@ -107,6 +119,7 @@ def _judged(folder: Path, on_stage: Callable[[str], None]) -> Json:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
+            env=_environment(),
             text=True,
             errors="replace",
             start_new_session=True,
@@ -125,11 +138,16 @@ def _judged(folder: Path, on_stage: Callable[[str], None]) -> Json:
     except (OSError, ValueError):
         said = (folder / "process.log").read_text("utf-8", "replace")[-2000:]
         raise _fault(f"the judgement ended without an answer: {said}") from None
-    if left.get("failed") == "request":
+    if left.get("failed") == REQUEST:
         raise unable("judge", left["message"])
-    if left.get("failed") == "fault":
+    if left.get("failed") == FAULT:
         raise _fault(left["message"])
     return left
+
+
+def _environment() -> dict[str, str]:
+    """Return the variables of the process, which the submission may read."""
+    return {**clean_environment(), "CUBECORE_CACHE": str(folder_of_cache().parent.absolute())}
 
 
 def _stage(line: str) -> str:
@@ -194,7 +212,8 @@ def _verdict(
             "launches": sum(len(case.get("launches", ())) for case in told),
         },
         seconds=judged.get("seconds", {}),
-        limits=options.limits,
+        sandbox=judged.get("sandbox", NONE),
+        limits=options.limits | judged.get("box_limits", {}),
         reproducible=command,
     )
 

@@ -6,6 +6,7 @@ from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import chip as chip_named
 from cubecore.errors import did_you_mean, refuse
 from cubecore.lazy_dataclass import dataclass
+from cubecore.sandbox.words import AUTO, checked
 
 CASES = 5
 CAP_BYTES = 16 << 20
@@ -39,6 +40,8 @@ class JudgeOptions:
         CPU seconds of a process: beyond them there is no verdict, and the stage is stopped.
     wall_s : float
         Seconds of each step, as `cpu_s`.
+    sandbox : str
+        The box that the submission runs in: bwrap, own, none, or auto for the first that there is.
     settings : dict
         Fields of the chip to replace: a what-if chip.
     """
@@ -52,6 +55,7 @@ class JudgeOptions:
     blocks: int = 1
     cpu_s: float = CPU_S
     wall_s: float = WALL_S
+    sandbox: str = AUTO
     settings: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -61,6 +65,7 @@ class JudgeOptions:
                 raise refuse(name, "be a whole number above 0", getattr(self, name))
         if self.seed < 0:
             raise refuse("seed", "be a whole number from 0 on", self.seed)
+        checked(self.sandbox)
         for name in ("cpu_s", "wall_s"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise refuse(name, "be a finite number above 0", f"{getattr(self, name):g}")

@@ -14,11 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from cubecore.aliases import Json
+from cubecore.answers.verdict import REQUEST
 from cubecore.errors import CubecoreError, unable
 from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
+from cubecore.sandbox.box import Box, opened
+from cubecore.sandbox.view import BoxView
+from cubecore.sandbox.words import NONE
 from cubecore.workflows.judge.blame import is_ours, raised_by
+from cubecore.workflows.judge.boxed import LIMITS, RESULT_BYTES, RESULTS, view_of
 from cubecore.workflows.judge.limits import JudgeOptions
-from cubecore.workflows.judge.steps import REQUEST, StepOutcome, forked
+from cubecore.workflows.judge.steps import StepOutcome, forked
 from cubecore.workflows.judge.submissions.case_results import results_of
 from cubecore.workflows.judge.submissions.kinds import submission_of
 from cubecore.workflows.judge.submissions.runner import CaseRunner
@@ -44,24 +49,29 @@ def main(folder: Path) -> None:
     options = JudgeOptions(**request["options"])
     task, submission = task_of(request["task"]), submission_of(request["submission"])
     reference, given = folder / "reference", folder / _WORKSPACE
-    for each in (reference, given):
+    for each in (reference, given, given / RESULTS):
         each.mkdir()
-    place = submission.written(folder_of_cache().parent / "judged")
+    place = submission.written(folder_of_cache().parent.absolute() / "judged")
     # Torch is loaded once, before the first fork: each step has it for nothing. A step that writes
     # what it should not does so in memory of its own; only files pass from one to the next.
     _load_shared(task, model=bool(submission.model))
     judged = _Judgement(folder, options, task)
-    make = partial(made_cases, task, options, reference, given)
-    step = judged.step("reference", partial(of_task, task, make))
-    if step is None:
-        return
+    view = BoxView()
+    if options.sandbox != NONE:
+        view = view_of(submission, place, task, given, options)
     runner = CaseRunner(submission, place, options)
-    model = step.left["model"]
-    records = step.left["cases"]
-    ran = judged.step("submission", partial(runner.run, given, records, model))
-    if ran is None:
-        return
-    told = ran.left
+    with opened(options.sandbox, view) as box:
+        make = partial(made_cases, task, options, reference, given)
+        step = judged.step("reference", partial(of_task, task, make))
+        if step is None:
+            return
+        records, model = step.left["cases"], step.left["model"]
+        ran = judged.step("submission", partial(runner.run, given, records, model), box=box)
+        if ran is None:
+            return
+        if box is not None:
+            box.copied_out(given / RESULTS, given / RESULTS, RESULT_BYTES)
+    told = ran.left | ({"sandbox": box.kind, "box_limits": LIMITS} if box is not None else {})
     if "cases" in told:
         compare = partial(compared_cases, task, reference, given, records, told["cases"])
         compared = judged.step("comparison", partial(of_task, task, compare))
@@ -71,7 +81,11 @@ def main(folder: Path) -> None:
         if wrong is not None:
             found = compared.left["cases"][wrong]
             look = partial(runner.writer, given, records[wrong], found, model)
-            writer = judged.step("writer of the first wrong element", look, needed=False)
+            # Another box: nothing that the first run has started is there.
+            with opened(NONE if box is None else box.kind, view) as again:
+                writer = judged.step(
+                    "writer of the first wrong element", look, needed=False, box=again
+                )
             if writer is not None and writer.failed is None:
                 found["written_at"] = writer.left
         told["compared"] = compared.left["cases"]
@@ -102,12 +116,12 @@ class _Judgement:
         self._cpu_s = 0.0
 
     def step(
-        self, name: str, work: Callable[[], Json], *, needed: bool = True
+        self, name: str, work: Callable[[], Json], *, needed: bool = True, box: Box | None = None
     ) -> StepOutcome | None:
         """Run a step; None, with the reason left, if it fails and is needed."""
         sys.stdout.write(f"{json.dumps({'stage': name})}\n")
         sys.stdout.flush()
-        step = forked(name, work, self._folder, self._options)
+        step = forked(name, work, self._options, box)
         self._seconds[name] = step.wall_s
         self._cpu_s += step.cpu_s
         if step.failed is not None and needed:
@@ -199,7 +213,13 @@ def compared_cases(
         whole = ReferenceCase(
             record["name"], loaded(given, record["inputs"]), loaded(reference, expected)
         )
-        compared.append(known.compared(whole, results_of(given, case)).to_json())
+        try:
+            results = results_of(given, case)
+        except (OSError, ValueError, KeyError, TypeError, MemoryError):
+            # A submission that has written something else than its results.
+            compared.append({"outcome": WRONG, "reason": "its results cannot be read"})
+            continue
+        compared.append(known.compared(whole, results).to_json())
     return {"cases": compared}
 
 

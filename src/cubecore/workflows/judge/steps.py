@@ -1,7 +1,7 @@
 """Steps of a judgement, each forked from one process that has loaded what they share.
 
-A step has a session and limits of its own. It leaves a file of JSON behind it: what it found, or a
-refusal. Whatever a step's code prints goes to its log.
+A step has a session and limits of its own, and a box if it runs a submission. It answers by a pipe:
+what it found, or a refusal. Whatever a step's code prints is kept for a sentence on its failure.
 """
 
 import json
@@ -13,19 +13,22 @@ import sys
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from time import perf_counter
+from typing import NoReturn
 
 from cubecore.aliases import Json
+from cubecore.answers.verdict import FAULT, REQUEST, STOPPED
 from cubecore.errors import CubecoreError
 from cubecore.lazy_dataclass import dataclass
+from cubecore.sandbox.box import Box
+from cubecore.sandbox.kernel_calls import end_with_parent
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.submissions.runner import Stopped
 
-REQUEST, STOPPED, FAULT = "request", "stopped", "fault"
 _LOG_BYTES = 4000
-_DEATH_SIGNAL = 1
-"""PR_SET_PDEATHSIG of Linux."""
+_MOST_BYTES = 64 << 20
+"""The most bytes of an answer."""
+_PART_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,78 +48,124 @@ class StepOutcome:
         return None
 
 
-def forked(name: str, work: Callable[[], Json], folder: Path, options: JudgeOptions) -> StepOutcome:
-    """Run work in a process of its own, in `folder`, and return what it left."""
-    # The child holds one end of a pipe: it closes when the child ends, so that a wait with a limit
-    # is one select. What the child starts by exec does not inherit the end. Whoever is left in its
+def forked(
+    name: str, work: Callable[[], Json], options: JudgeOptions, box: Box | None = None
+) -> StepOutcome:
+    """Run work in a process of its own, and in a box if there is one; return what it left."""
+    # The child holds an end of a pipe that nothing of its own inherits: it closes when the child
+    # ends. What it says comes by two others, which are read meanwhile. Whoever is left in its
     # session is killed before it is waited for: until then its number is not given away.
-    begin, file, log = perf_counter(), folder / f"{name}.json", folder / f"{name}.log"
-    theirs, ours = os.pipe()
+    begin = perf_counter()
+    pipes = [os.pipe() for _ in range(3)]
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
     if child == 0:
+        for ours, _ in pipes:
+            os.close(ours)
+        _work(work, tuple(theirs for _, theirs in pipes), options, box)
+    for _, theirs in pipes:
         os.close(theirs)
-        _work(work, file, log, options)
-    os.close(ours)
-    ended, _, _ = select.select([theirs], [], [], options.wall_s)
+    end, answer, log = (ours for ours, _ in pipes)
+    said = _Output(answer, log)
+    ended = said.read_until(end, begin + options.wall_s)
     with suppress(OSError):
         os.killpg(child, signal.SIGKILL)  # the whole session, and what it has left behind
     with suppress(OSError):
         os.kill(child, signal.SIGKILL)
     _, status, used = os.wait4(child, 0)
-    os.close(theirs)
+    for ours, _ in pipes:
+        os.close(ours)
     seconds = used.ru_utime + used.ru_stime, perf_counter() - begin
     if not ended:
         return StepOutcome({STOPPED: f"{name} did not end within {options.wall_s:g} s"}, *seconds)
     try:
-        return StepOutcome(json.loads(file.read_text("utf-8")), *seconds)
-    except (OSError, ValueError):
-        return StepOutcome(_without_answer(name, status, log, options), *seconds)
+        left = json.loads(bytes(said.answer))
+    except (ValueError, RecursionError):
+        left = _without_answer(name, status, bytes(said.log), options)
+    return StepOutcome(left, *seconds)
 
 
-def _work(work: Callable[[], Json], file: Path, log: Path, options: JudgeOptions) -> None:
+class _Output:
+    """The output of a step: its answer, and the end of the rest that it prints."""
+
+    def __init__(self, answer: int, log: int) -> None:
+        self.answer, self.log = bytearray(), bytearray()
+        self._files = {answer: self.answer, log: self.log}
+        for file in self._files:
+            os.set_blocking(file, False)
+
+    def read_until(self, end: int, late: float) -> bool:
+        """Read until the file `end` closes; False if it is late, or says too much."""
+        watched = {end, *self._files}
+        while (left := late - perf_counter()) > 0:
+            ready, _, _ = select.select(list(watched), [], [], left)
+            for file in {*ready} - {end}:
+                if not self._read(file):
+                    watched.discard(file)
+            if len(self.answer) > _MOST_BYTES:
+                return False
+            if end in ready:
+                for file in watched - {end}:
+                    while self._read(file) and len(self.answer) <= _MOST_BYTES:
+                        pass
+                return True
+        return False
+
+    def _read(self, file: int) -> bool:
+        """Read what is there; False if nothing is."""
+        try:
+            part = os.read(file, _PART_BYTES)
+        except BlockingIOError:
+            return False
+        held = self._files[file]
+        held += part
+        if held is self.log:
+            del held[:-_LOG_BYTES]
+        return bool(part)
+
+
+def _work(
+    work: Callable[[], Json], files: tuple[int, ...], options: JudgeOptions, box: Box | None
+) -> NoReturn:
     """Do the work of a child, and end it."""
-    code = 1
+    code, (_, answer, log) = 1, files
     try:
         os.setsid()
-        _end_with_parent()
+        end_with_parent()
         resource.setrlimit(resource.RLIMIT_CPU, (int(options.cpu_s) + 1, int(options.cpu_s) + 5))
-        said = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        os.dup2(said, 1)
-        os.dup2(said, 2)
-        try:
-            left = work()
-        except Stopped as error:
-            left = {STOPPED: str(error)}
-        except CubecoreError as error:
-            left = {REQUEST: str(error)}
-        except MemoryError:
-            left = {STOPPED: "the memory of this machine does not suffice"}
-        except BaseException:  # noqa: BLE001 - told as our own fault, with where it is
-            left = {FAULT: traceback.format_exc()}
-        part = file.with_suffix(".part")
-        part.write_text(json.dumps(left), "utf-8")
-        part.replace(file)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        if box is not None:
+            box.enter((answer,))
+        left = json.dumps(_left(work)).encode()
+        while left:
+            left = left[os.write(answer, left) :]
         code = 0
+    except BaseException:  # noqa: BLE001 - told as our own fault, with where it is
+        traceback.print_exc()
     finally:
+        sys.stderr.flush()
         os._exit(code)
 
 
-def _end_with_parent() -> None:
-    """End this process with the one that it was forked from, where the system can."""
-    if sys.platform == "linux":
-        import ctypes
+def _left(work: Callable[[], Json]) -> Json:
+    """Return what work leaves, or how it failed."""
+    try:
+        return work()
+    except Stopped as error:
+        return {STOPPED: str(error)}
+    except CubecoreError as error:
+        return {REQUEST: str(error)}
+    except MemoryError:
+        return {STOPPED: "the memory of this machine does not suffice"}
+    except BaseException:  # noqa: BLE001 - told as our own fault, with where it is
+        return {FAULT: traceback.format_exc()}
 
-        ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
 
-
-def _without_answer(name: str, status: int, log: Path, options: JudgeOptions) -> Json:
+def _without_answer(name: str, status: int, log: bytes, options: JudgeOptions) -> Json:
     """Return why a child left no answer: its limit of CPU time, a lack of memory, or a crash."""
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
     if number in {signal.SIGXCPU, signal.SIGKILL}:
         return {STOPPED: f"{name} was ended by its limit of {options.cpu_s:g} s of CPU time"}
-    with suppress(OSError):
-        said = log.read_text("utf-8", "replace")[-_LOG_BYTES:]
-        return {FAULT: f"{name} ended with status {status}: {said}"}
-    return {FAULT: f"{name} ended with status {status}"}
+    return {FAULT: f"{name} ended with status {status}: {log.decode('utf-8', 'replace')}"}

@@ -68,7 +68,7 @@ def loaded(folder: Path, record: Any) -> Any:
     if "dict" in record:
         return {loaded(folder, k): loaded(folder, v) for k, v in record["dict"]}
     name = record.get(_TENSOR) or record["array"]
-    array = np.load(folder / name, allow_pickle=False)
+    array = np.load(folder / Path(name).name, allow_pickle=False)  # of this folder alone
     if str(array.dtype) != record["dtype"]:
         array = array.view(element_type(record["dtype"]).numpy)
     array = array.reshape(record["shape"])

@@ -232,6 +232,11 @@ def _main() -> Path:
     return ready
 
 
+def prepare_host() -> None:
+    """Compile what all op_hosts share, unless the cache has it."""
+    _main()
+
+
 def _library(work: Path) -> Path:
     return work / "library.so"
 

@@ -434,6 +434,19 @@ def precompiled(macros: Sequence[str]) -> Path:
     return prefix
 
 
+def prepare(arch: str) -> None:
+    """Compile what all kernels of an architecture share, unless the cache has it.
+
+    Raises
+    ------
+    RequestError
+        If the architecture has no headers, or no compiler is found.
+    """
+    runtime()
+    for part in _PARTS:
+        precompiled(macros_of(arch, part))
+
+
 class Runtime(NamedTuple):
     """The program that a user's code runs in, and the library that it loads first."""
 

@@ -79,6 +79,13 @@ def file_digest(path: Path) -> str:
         return ""
 
 
+def shared_units() -> list[Path]:
+    """Return what is there of cubecore's own: headers, plain and compiled, and the runtime."""
+    folders = ("pch-*", "headers-*", "op-host-*")
+    found = [each for name in folders for each in folder().glob(name) if each.is_dir()]
+    return [*found, *folder().glob("runtime-*"), *folder().glob("process-*")]
+
+
 def used(path: Path) -> None:
     """Say that something of the cache is used now; most systems note reading it once a day."""
     with suppress(OSError):

@@ -93,6 +93,9 @@ def _folder(folder: Path, shown: str) -> Submission:
     files = [p for p in sorted(folder.rglob("*")) if p.is_file() and "build" not in p.parts]
     digest = hashlib.sha256()
     for file in files:
+        if not file.resolve().is_relative_to(folder):
+            need = "lie in the submission's folder"
+            raise refuse(f"{shown}: {file.relative_to(folder)}", need, "a link out of it")
         digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
     if is_project(folder):
         return Submission(PROJECT, folder, digest.hexdigest())
@@ -150,7 +153,7 @@ def _strings(text: str) -> dict[str, str] | None:
             continue
         try:
             tree = ast.parse(part)
-        except (SyntaxError, ValueError):
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         found = {
             target.id: node.value.value

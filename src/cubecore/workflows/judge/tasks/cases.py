@@ -1,6 +1,7 @@
 """Cases of a task with their expected results, and what a task's reference answers."""
 
 import importlib.util
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -42,5 +43,10 @@ def module_of(path: Path, name: str = "cubecore_task") -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    # A task's code is for its reference alone: no compiled copy of it lies beside it.
+    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.dont_write_bytecode = writes
     return module

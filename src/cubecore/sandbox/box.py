@@ -1,0 +1,139 @@
+"""Boxes opened and entered: by bubblewrap or by cubecore's own means, whichever a machine has."""
+
+import os
+import signal
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+
+from cubecore.errors import unable
+from cubecore.lazy_dataclass import dataclass
+from cubecore.sandbox.bubblewrap import bubblewrap_box
+from cubecore.sandbox.confinement import confine
+from cubecore.sandbox.kernel_calls import APART, NEW_USER, end_with_parent, join
+from cubecore.sandbox.namespaces import NoBoxError, own_box
+from cubecore.sandbox.seccomp_filter import is_known
+from cubecore.sandbox.view import BoxView
+from cubecore.sandbox.words import AUTO, BWRAP, NONE, OWN
+
+_MOST_FILES = 4096
+
+
+class Holder(Protocol):
+    """An open box, known by its first process."""
+
+    @property
+    def process(self) -> int:
+        """The first process in the box's namespaces."""
+
+    def close(self) -> None:
+        """End the box, and all processes in it."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Box:
+    """An open box: what holds it, and what it shows."""
+
+    kind: str
+    view: BoxView
+    holder: Holder
+
+    def enter(self, kept: tuple[int, ...]) -> None:
+        """Go on inside, in a child of this process, which ends as the child does.
+
+        `kept` are the files that stay open, beside standard output and error.
+        """
+        join(self.holder.process, NEW_USER | APART)
+        child = os.fork()
+        if child:
+            _end_as(child)
+        end_with_parent()
+        os.setsid()  # a signal to the group stays inside
+        os.chdir("/")
+        _close_all_but({0, 1, 2, *kept})
+        confine()
+
+    def copied_out(self, folder: Path, out: Path, most_bytes: int) -> None:
+        """Copy plain files of a scratch folder out of the box; links are not followed."""
+        root = f"/proc/{self.holder.process}/root"
+        opened = os.open(f"{root}{folder}", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            for name in sorted(os.listdir(opened))[:_MOST_FILES]:  # noqa: PTH208 - a file's number
+                with suppress(OSError):
+                    most_bytes -= _copied(opened, name, out / name, most_bytes)
+        finally:
+            os.close(opened)
+
+
+def _copied(folder: int, name: str, out: Path, most_bytes: int) -> int:
+    """Copy a plain file that is small enough; return its bytes."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+    with os.fdopen(os.open(name, flags, dir_fd=folder), "rb") as file:
+        state = os.fstat(file.fileno())
+        if not stat.S_ISREG(state.st_mode) or state.st_size > most_bytes:
+            return 0
+        raw = file.read(state.st_size)
+        out.write_bytes(raw)
+        return len(raw)
+
+
+def _end_as(child: int) -> None:
+    """Wait for a child, and end as it has ended."""
+    status = 0
+    with suppress(OSError):
+        _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        with suppress(OSError):
+            signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+        os.kill(os.getpid(), os.WTERMSIG(status))
+    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def _close_all_but(kept: set[int]) -> None:
+    ends = sorted(kept)
+    for low, high in zip(ends, [*ends[1:], 1 << 16], strict=True):
+        os.closerange(low + 1, high)
+
+
+@contextmanager
+def opened(word: str, view: BoxView) -> Iterator[Box | None]:
+    """Open the box that a word asks for, None for none; it ends with the `with`.
+
+    Raises
+    ------
+    RequestError
+        If the machine does not have it.
+    """
+    box = _opened(word, view)
+    try:
+        yield box
+    finally:
+        if box is not None:
+            box.holder.close()
+
+
+def _opened(word: str, view: BoxView) -> Box | None:
+    if word == NONE:
+        return None
+    makers: dict[str, Callable[[BoxView], Holder]] = {BWRAP: bubblewrap_box, OWN: own_box}
+    kinds = list(makers) if word == AUTO else [word]
+    # Both kinds need the same of a machine: where the last one fails, its reason is that of all.
+    for kind in kinds:
+        try:
+            _require_filter()
+            return Box(kind, view, makers[kind](view))
+        except NoBoxError as error:
+            if kind == kinds[-1]:
+                remedies = [error.remedy] if error.remedy else []
+                remedies += ["--sandbox none runs it with your rights"]
+                sentence = f"no sandbox for --sandbox {word}: {error.reason}"
+                raise unable("--sandbox", sentence, "; ".join(remedies)) from None
+    return None
+
+
+def _require_filter() -> None:
+    if sys.platform != "linux" or not is_known():
+        raise NoBoxError("boxes need Linux on x86_64 or aarch64")
