@@ -94,6 +94,7 @@ WRONG = {
         "for part in range(2):\n    core.asc_copy_gm2ub(b + 32 * part, y + at + 32 * part, 128)\n",
     ),
     "count": KERNEL.replace("a, b, 64)", "a, b, 128)"),
+    "wide-array": KERNEL.replace("(c, a, b, 64)", "(c, a, b, 1, 2, 1, 1, 16, 8, 8)"),
     "array": KERNEL.replace(
         'b, c = core.ubuf("float", 64), core.ubuf("float", 64), core.ubuf("float", 64)',
         'b = core.ubuf("float", 64), core.ubuf("float", 64)\nc = core.ubuf("float", 32)',

@@ -36,24 +36,28 @@ def outside(finding: SanitizerFinding, words: SourceWords) -> str:
         remedy = _of_local(finding, words)
         return f"{words.at(finding)} {verb} {touched}, {has}: {beyond}; {remedy}"
     told = f"{words.at(finding)} {verb} {words.array(access)}, which has {high - low} B"
-    if gaps := _gaps(access, words):
+    if gaps := _gaps(access, words, range(high)):
         return f"{told}: {beyond}; {gaps}"
     started = _started_past(finding, words) if access.start >= high else ""
     return f"{told}: {started or f'{beyond}; {_of_global(finding, words)}'}"
 
 
-def _gaps(access: FindingAccess, words: SourceWords) -> str:
-    """Return which strides of a call make it leave an array that is large enough without gaps."""
-    core, array = words.issued.get(access.core), words.arrays[access.memory]
+def _gaps(access: FindingAccess, words: SourceWords, limits: range) -> str:
+    """Return which strides of a call make it leave an array that is large enough without gaps.
+
+    `limits` are the array's bytes, counted as the access's are.
+    """
+    core, array = words.issued.get(access.core), words.arrays.get(access.memory, range(0))
     # Of a call in a loop the finding is about one pass: the one whose access begins where it does.
     for number in () if core is None else core.numbers(key_of(access.instruction, access.location)):
         assert core is not None
         touch, dense = core.operand(number, access.operand), core.dense(number, access.operand)
         if touch is None or touch.start - array.start != access.start:
             continue
-        if dense < touch.end - touch.start and access.start + dense <= len(array):
+        if dense < touch.end - touch.start and access.start + dense <= limits.stop:
             spread = f"its strides spread {dense} B over {touch.end - touch.start} B"
-            return f"{spread}: make them smaller, or start earlier"
+            earlier = ", or start earlier" if access.start > limits.start else ""
+            return f"{spread}: make them smaller{earlier}"
     return ""
 
 
@@ -61,13 +65,18 @@ def _of_local(finding: SanitizerFinding, words: SourceWords) -> str:
     """Return the remedy for a local array: the count, if a call leaves several; else its size."""
     assert finding.limits is not None
     access, (low, high) = finding.accesses[0], finding.limits
+    if gaps := _gaps(access, words, range(low, high)):
+        return gaps
     same_call = {
-        each.limits
+        each.limits: words.operand(each.instruction, of.operand, of.location)
         for each in words.findings
         if each.id == finding.id and each.location == finding.location
+        for of in each.accesses[:1]
     }
     if len(same_call) > 1:
-        return f"take fewer elements there, {len(same_call)} arrays are too short for so many"
+        *others, last = (name or "an array" for name in same_call.values())
+        short = f"{', '.join(others)} and {last}"
+        return f"take fewer elements there, {short} are too short for so many"
     name = words.operand(access.instruction, access.operand, access.location)
     by = declared(access.location.file, name)
     room = _room(access, low, words)
