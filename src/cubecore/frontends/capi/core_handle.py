@@ -2,13 +2,13 @@
 
 import sys
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cubecore.errors import CubecoreError, did_you_mean
 from cubecore.frontends.capi.allocation import SPACES, LocalMemory
-from cubecore.frontends.capi.calls.binding import BoundCall
+from cubecore.frontends.capi.calls.binding import BoundCall, forms
 from cubecore.frontends.capi.calls.bound_calls import bound_call
 from cubecore.frontends.capi.calls.call_sites import Sites
 from cubecore.frontends.capi.calls.issues import Issues
@@ -19,12 +19,11 @@ from cubecore.frontends.capi.modes import Modes, Said, reserved, stale_mask
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
 from cubecore.frontends.capi.printf import DUMPS
 from cubecore.frontends.capi.registers.architectures import (
+    REGISTERS_OF,
     of_another_architecture,
     require_own_call,
 )
-from cubecore.frontends.capi.registers.calls import overloads
 from cubecore.frontends.capi.registers.handles import declared_types
-from cubecore.frontends.capi.registers.vector_functions import RegisterCalls
 from cubecore.frontends.capi.scalar_access import decoded, scalar_load, scalar_store, value_read
 from cubecore.frontends.source_locations import ArchitectureError, KernelError, location
 from cubecore.isa.catalogue import spellings
@@ -39,6 +38,9 @@ from cubecore.machine.lockstep.recorder import Recorder
 from cubecore.machine.reference.array_bounds import ArrayWatch
 from cubecore.machine.reference.core import Core
 from cubecore.machine.sanitizer.findings import SanitizerFinding
+
+if TYPE_CHECKING:
+    from cubecore.frontends.capi.registers.vector_functions import RegisterCalls
 
 
 class CoreHandle(CoreOutput):
@@ -75,13 +77,20 @@ class CoreHandle(CoreOutput):
         self.modes = Modes()
         paths = issues.calls.paths
         self._location = location if paths is None else paths.location
-        keeps_calls = debugger is None and trace is None
-        self.registers = RegisterCalls(
-            core, self._location, self.record, arrays, keeps_calls=keeps_calls
-        )
+        self._has_registers = core.chip.arch == REGISTERS_OF
         self._repeated: RepeatedCalls | None = None
         if isinstance(core, Recorder) and debugger is None and trace is None:
             self._repeated = RepeatedCalls(core, issues, self.modes, arrays)
+
+    @cached_property
+    def registers(self) -> "RegisterCalls":
+        """The calls on registers; a launch without any does not load their modules."""
+        from cubecore.frontends.capi.registers.vector_functions import RegisterCalls
+
+        keeps_calls = self._debugger is None and self._trace is None
+        return RegisterCalls(
+            self._core, self._location, self.record, self._arrays, keeps_calls=keeps_calls
+        )
 
     # --- for front ends that bind calls themselves
 
@@ -250,7 +259,7 @@ class CoreHandle(CoreOutput):
             made: Callable[..., Any] = LocalMemory(mem, self._core.chip, self, self._mixed, arrays)
         elif name.startswith("asc_"):
             made = self._dumper(DUMPS[name]) if name in DUMPS else self._caller(name)
-            if overloads(name) is not None:
+            if self._has_registers or not forms(name):
                 made = self.registers.caller(name, made)
         elif name in declared_types():
             made = self.registers.declarer(name)
@@ -294,7 +303,7 @@ class CoreHandle(CoreOutput):
             where, bound = site.where, site.bound
             self._say(self._issues.untold(site))
         first = bound.steps[0][0]
-        self.registers.require_closed(name, where)
+        self._require_closed(name, where)
         if bound.masked and modes.stale is not None:
             self._say(stale_mask(first, modes.stale, where))
         if bound.masked and modes.counts:
@@ -313,6 +322,10 @@ class CoreHandle(CoreOutput):
         elif isinstance(first, SetVectorMask):
             modes.stale = None
         return self._answer(first)
+
+    def _require_closed(self, what: str, where: Location) -> None:
+        if self._has_registers:
+            self.registers.require_closed(what, where)
 
     def _bind(
         self, name: str, arguments: tuple[object, ...], keywords: dict[str, Any], where: Location
@@ -358,7 +371,7 @@ class CoreHandle(CoreOutput):
             If the type has fewer than 8 bits, or the bytes lie outside the memory or tensor.
         """
         where = self._location(sys._getframe(1), "load")  # noqa: SLF001
-        self.registers.require_closed("a scalar read", where)
+        self._require_closed("a scalar read", where)
         self._issues.read(where)
         return self._decoded(pointer, where)
 
@@ -380,7 +393,7 @@ class CoreHandle(CoreOutput):
             If the element does not hold the value, or the scalar unit does not write the memory.
         """
         where = self._location(sys._getframe(1), "store")  # noqa: SLF001
-        self.registers.require_closed("a scalar store", where)
+        self._require_closed("a scalar store", where)
         issued = scalar_store(pointer, value, where), (pointer.address,)
         self._say(self.modes.passing(*issued, where))
         self.record(*issued, where)

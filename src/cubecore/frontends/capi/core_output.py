@@ -23,10 +23,14 @@ if TYPE_CHECKING:
 class CoreOutput:
     """The part of a core's handle that prints."""
 
-    registers: "RegisterCalls"
     _core: Core
     _issues: "Issues"
     _location: Callable[..., Location]
+
+    @property
+    def registers(self) -> "RegisterCalls":
+        """The calls on registers."""
+        raise NotImplementedError
 
     def show(self, text: str) -> None:
         """Print a line with the core's name in front.

@@ -8,6 +8,8 @@ from cubecore.errors import unwritable
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE / "include"
 """The folder of the front end: headers, runtime and CMake package."""
+REGISTERS_NAME = "cubecore_registers.h"
+"""The header of register instructions, which is written from their declarations."""
 SUFFIXES = (".cpp", ".cc", ".cxx", ".c", ".asc", ".cce")
 """The suffixes of files with C and C++ kernels."""
 VENDOR_LIBRARIES = (

@@ -8,7 +8,6 @@ from cubecore.chips.model import Chip
 from cubecore.errors import CubecoreError, unable
 from cubecore.frontends.capi.calls.binding import forms
 from cubecore.frontends.capi.calls.bound_calls import bound_call
-from cubecore.frontends.capi.registers.calls import overloads
 from cubecore.frontends.source_locations import ArchitectureError
 from cubecore.isa.program.tree import Location
 
@@ -49,6 +48,8 @@ def require_own_call(name: str, chip: Chip, where: Location) -> None:
     home = _home_of(name, chip.arch)
     if not home:
         return
+    from cubecore.frontends.capi.registers.calls import overloads
+
     call = forms(name)[0]
     on_memory = " on UB" if call.operands and overloads(name) is not None else ""
     sentence = f"{name}{on_memory} is of architecture {home}; {chip.name} is {chip.arch}"

@@ -12,7 +12,13 @@ from cubecore.errors import CubecoreError, RequestError, refuse, shortened, unab
 from cubecore.frontends.capi.calls.binding import forms
 from cubecore.frontends.capi.registers import moves
 from cubecore.frontends.capi.registers.architectures import REGISTERS_OF, no_registers
-from cubecore.frontends.capi.registers.calls import CallArguments, given, record, scalar_of
+from cubecore.frontends.capi.registers.calls import (
+    CallArguments,
+    given,
+    overloads,
+    record,
+    scalar_of,
+)
 from cubecore.frontends.capi.registers.handles import Register, VectorRegister, declared_types
 from cubecore.frontends.capi.registers.known_calls import KNOWN_CALLS, call_key
 from cubecore.frontends.capi.registers.open_function import Issued, OpenFunction
@@ -116,6 +122,8 @@ class RegisterCalls:
 
     def caller(self, name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
         """Return the call of a name: on registers in a vector function, else `plain`."""
+        if overloads(name) is None:
+            return plain
         this_frame = sys._getframe  # noqa: SLF001
         has_plain = any(REGISTERS_OF in form.kind.archs for form in forms(name))
 

@@ -5,10 +5,8 @@ from collections.abc import Iterator
 from functools import cache
 
 from cubecore.frontends.cpp.documented import documented_names
-from cubecore.frontends.cpp.files import INCLUDE
+from cubecore.frontends.cpp.files import INCLUDE, REGISTERS_NAME
 from cubecore.frontends.cpp.toolchain.generated.header_folder import compiled_texts, header_folder
-from cubecore.frontends.cpp.toolchain.generated.register_headers import REGISTERS_NAME
-from cubecore.isa.vector.registers.c_api.names import c_names
 
 _DECLARED = re.compile(
     r"^\s*(?:inline|constexpr)\s[\w:<>&*,\s]*?\b(?P<function>[A-Z]\w+)\("
@@ -49,6 +47,8 @@ _FOLDERS_OF_SOME = ("cubecore/op_host/", _REGISTERS, "cubecore/te/")
 @cache
 def provided() -> dict[str, list[str]]:
     """Return the names of the class API by header."""
+    from cubecore.isa.vector.registers.c_api.names import c_names
+
     found: dict[str, list[str]] = {}
     for header, whole in {**compiled_texts(), _GENERATED: _generated()}.items():
         text = DETAIL_NAMESPACES.sub("", whole)

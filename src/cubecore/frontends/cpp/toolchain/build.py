@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cubecore.errors import CubecoreError, unable
 from cubecore.frontends.cpp.documented import LIST, header_names, of_2201
-from cubecore.frontends.cpp.files import HERE, INCLUDE
+from cubecore.frontends.cpp.files import HERE, INCLUDE, REGISTERS_NAME
 from cubecore.frontends.cpp.rewriting.kinds import types_of_keys, words_of_kinds
 from cubecore.frontends.cpp.rewriting.source import (
     Overlay,
@@ -409,7 +409,6 @@ def precompiled(macros: Sequence[str]) -> Path:
         return prefix
     from cubecore.frontends.cpp.toolchain.diagnostics import compile_with
     from cubecore.frontends.cpp.toolchain.generated.capi_header import capi_header
-    from cubecore.frontends.cpp.toolchain.generated.register_headers import REGISTERS_NAME
     from cubecore.frontends.cpp.toolchain.generated.wire_headers import TCUBETILING_NAME
 
     if not prefix.is_file():

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -21,9 +21,10 @@ from cubecore.isa.declare.instruction import (
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.remark import Remark
 from cubecore.isa.declare.template import parameters
-from cubecore.isa.vector.registers.operation import Form
-from cubecore.isa.vector.registers.program import RegisterProgram
 from cubecore.isa.vector.registers.vector_function import MOST_RUNS, Spans, VectorFunction, put
+
+if TYPE_CHECKING:
+    from cubecore.isa.vector.registers.program import RegisterProgram
 
 _WINDOW = Operand(
     Mem.UB, OperandAccess.READ, "", "function byte", align_bytes=1, used=True, name="window"
@@ -128,7 +129,7 @@ class CountingFunction(IndexedFunction):
         return registers.leaving(self.register, self.performed_on(inputs, registers)[1])
 
 
-def function_of(program: RegisterProgram) -> VectorFunction:
+def function_of(program: "RegisterProgram") -> VectorFunction:
     """Return the instruction of a program: values may decide what it accesses, or what AR has."""
     from cubecore.isa.vector.registers.landing import (
         Deciders,
@@ -137,6 +138,7 @@ def function_of(program: RegisterProgram) -> VectorFunction:
         landed,
         ub_bytes,
     )
+    from cubecore.isa.vector.registers.operation import Form
 
     of_ar = any(step.call.operation.form is Form.AR for step in program.steps.values())
     if not (of_ar or has_landings(program)):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from cubecore.frontends.cpp.files import HERE, INCLUDE
+from cubecore.frontends.cpp.files import HERE, INCLUDE, REGISTERS_NAME
 from cubecore.frontends.cpp.toolchain.cache import digest, folder, used
 
 _WRITERS = ("toolchain", "../capi", "../../isa", "../../tiling/model/tcubetiling.py")
@@ -42,10 +42,7 @@ def shared_headers() -> Iterator[tuple[str, str]]:
     """Yield the headers for every architecture: their names, and their texts."""
     from cubecore.frontends.cpp.toolchain.generated.class_calls import with_calls
     from cubecore.frontends.cpp.toolchain.generated.constructors import with_constructors
-    from cubecore.frontends.cpp.toolchain.generated.register_headers import (
-        REGISTERS_NAME,
-        registers_header,
-    )
+    from cubecore.frontends.cpp.toolchain.generated.register_headers import registers_header
     from cubecore.frontends.cpp.toolchain.generated.wire_headers import wire_headers
 
     yield from wire_headers()

@@ -36,8 +36,6 @@ from cubecore.isa.vector.registers.operations.convert import LAYOUTS, ROUNDINGS,
 from cubecore.isa.vector.registers.operations.masks import PATTERNS
 from cubecore.isa.vector.registers.operations.moves import LOADS, STORES
 
-REGISTERS_NAME = "cubecore_registers.h"
-"""The file's name beside a precompiled header."""
 _HEAD = """// Generated from the declarations of register instructions, isa/vector/registers.
 #pragma once
 
