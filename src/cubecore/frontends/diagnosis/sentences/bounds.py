@@ -36,16 +36,16 @@ def outside(finding: SanitizerFinding, words: SourceWords) -> str:
         remedy = _of_local(finding, words)
         return f"{words.at(finding)} {verb} {touched}, {has}: {beyond}; {remedy}"
     told = f"{words.at(finding)} {verb} {words.array(access)}, which has {high - low} B"
-    if gaps := _gaps(access, words, range(high)):
+    if gaps := _gaps(access, words, high):
         return f"{told}: {beyond}; {gaps}"
     started = _started_past(finding, words) if access.start >= high else ""
     return f"{told}: {started or f'{beyond}; {_of_global(finding, words)}'}"
 
 
-def _gaps(access: FindingAccess, words: SourceWords, limits: range) -> str:
+def _gaps(access: FindingAccess, words: SourceWords, end: int) -> str:
     """Return which strides of a call make it leave an array that is large enough without gaps.
 
-    `limits` are the array's bytes, counted as the access's are.
+    `end` is the array's, counted as the access's bytes are.
     """
     core, array = words.issued.get(access.core), words.arrays.get(access.memory, range(0))
     # Of a call in a loop the finding is about one pass: the one whose access begins where it does.
@@ -54,10 +54,9 @@ def _gaps(access: FindingAccess, words: SourceWords, limits: range) -> str:
         touch, dense = core.operand(number, access.operand), core.dense(number, access.operand)
         if touch is None or touch.start - array.start != access.start:
             continue
-        if dense < touch.end - touch.start and access.start + dense <= limits.stop:
-            spread = f"its strides spread {dense} B over {touch.end - touch.start} B"
-            earlier = ", or start earlier" if access.start > limits.start else ""
-            return f"{spread}: make them smaller{earlier}"
+        if dense < touch.end - touch.start and access.start + dense <= end:
+            span = touch.end - touch.start
+            return f"its strides spread {dense} B over {span} B: make them smaller"
     return ""
 
 
@@ -65,7 +64,7 @@ def _of_local(finding: SanitizerFinding, words: SourceWords) -> str:
     """Return the remedy for a local array: the count, if a call leaves several; else its size."""
     assert finding.limits is not None
     access, (low, high) = finding.accesses[0], finding.limits
-    if gaps := _gaps(access, words, range(low, high)):
+    if gaps := _gaps(access, words, high):
         return gaps
     same_call = {
         each.limits: words.operand(each.instruction, of.operand, of.location)
