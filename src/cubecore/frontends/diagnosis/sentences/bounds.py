@@ -36,26 +36,27 @@ def outside(finding: SanitizerFinding, words: SourceWords) -> str:
         remedy = _of_local(finding, words)
         return f"{words.at(finding)} {verb} {touched}, {has}: {beyond}; {remedy}"
     told = f"{words.at(finding)} {verb} {words.array(access)}, which has {high - low} B"
-    if gaps := _gaps(access, words, high):
+    if gaps := _gaps(access, words, range(high)):
         return f"{told}: {beyond}; {gaps}"
     started = _started_past(finding, words) if access.start >= high else ""
     return f"{told}: {started or f'{beyond}; {_of_global(finding, words)}'}"
 
 
-def _gaps(access: FindingAccess, words: SourceWords, end: int) -> str:
+def _gaps(access: FindingAccess, words: SourceWords, array: range) -> str:
     """Return which strides of a call make it leave an array that is large enough without gaps.
 
-    `end` is the array's, counted as the access's bytes are.
+    Of an access that begins inside of the array the strides may be those of a matrix's rows.
     """
-    core, array = words.issued.get(access.core), words.arrays.get(access.memory, range(0))
+    core, base = words.issued.get(access.core), words.arrays.get(access.memory, range(0)).start
+    if core is None or access.start != array.start:
+        return ""
     # Of a call in a loop the finding is about one pass: the one whose access begins where it does.
-    for number in () if core is None else core.numbers(key_of(access.instruction, access.location)):
-        assert core is not None
+    for number in core.numbers(key_of(access.instruction, access.location)):
         touch, dense = core.operand(number, access.operand), core.dense(number, access.operand)
-        if touch is None or touch.start - array.start != access.start:
+        if touch is None or touch.start - base != access.start:
             continue
-        if dense < touch.end - touch.start and access.start + dense <= end:
-            span = touch.end - touch.start
+        span = touch.end - touch.start
+        if dense < span and dense <= len(array):
             return f"its strides spread {dense} B over {span} B: make them smaller"
     return ""
 
@@ -64,7 +65,7 @@ def _of_local(finding: SanitizerFinding, words: SourceWords) -> str:
     """Return the remedy for a local array: the count, if a call leaves several; else its size."""
     assert finding.limits is not None
     access, (low, high) = finding.accesses[0], finding.limits
-    if gaps := _gaps(access, words, high):
+    if gaps := _gaps(access, words, range(low, high)):
         return gaps
     same_call = {
         each.limits: words.operand(each.instruction, of.operand, of.location)
