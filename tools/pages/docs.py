@@ -288,11 +288,11 @@ _ADVICE_INTRODUCTION = """\
 # Advice on kernels
 
 `cubecore time KERNEL --advise` says why a kernel in Python, C++, C or TIK is slow, at its line.
-Each rule counts something of the launch; where the count passes its threshold, the program that the
-kernel issued is changed in that one thing and timed again. The difference is the saving. A bound is
-said to be one: no change saves more. Where the timing model charges nothing for a cause, its advice
-says "not modelled, may be slower than shown" and stands last. `cubecore explain RULE` prints a
-rule.
+Each rule counts something of the launch. Where the count passes the rule's threshold, cubecore
+changes that one thing in the program that the kernel issued, and times it again: the difference
+is the saving. Some causes cannot be taken out like that; their advice says "at most", and no change
+of the kind saves more. Where the timing model charges nothing for a cause, its advice says "not
+modelled, may be slower than shown" and stands last. `cubecore explain RULE` prints a rule.
 
 Under each rule is a kernel that is slow for this reason alone, and with the macro `BETTER` is not.
 `tests/advice/test_kernel_rules.py` runs both: the first or the second advice names the

@@ -50,7 +50,7 @@ class _Loads:
 @rule(
     "loaded-again",
     counts="loads from global memory that bring what an earlier one of the same core brought",
-    threshold="as many as bring something new, where the local memory has room to keep that",
+    threshold="half of a line's loads, where the local memory has room to keep what they bring",
     source="addresses of the loads; sizes of the memories (`cubecore chips`)",
     remedy="Load it once in front of the loop and keep it in the local memory.",
 )

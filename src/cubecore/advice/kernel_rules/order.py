@@ -280,8 +280,8 @@ def scalar_work(case: KernelCase) -> Iterator[Cause]:
     READS,
     charged=False,
     counts="elements that the scalar unit reads from memory one by one",
-    threshold="as many by a core as take a twentieth of the time if a read takes as long as to "
-    "issue an instruction",
+    threshold="on one core, so many that issuing as many instructions would take a twentieth of "
+    "the time",
     source="scalar_issue_cycles of the chip (`cubecore chips`)",
     remedy="Let a vector instruction do it, such as ReduceMax, Compare and Select, or Gather, and "
     "read its result once.",

@@ -21,7 +21,11 @@ from cubecore.cli.verb import Verb
 @click.option("--chip", type=ChipName(), help="full SoC name, for an instruction")
 @common_options
 def explain(name: str, chip: str | None, **options: Any) -> int:
-    """Explain a rule, a field of TCubeTiling, an instruction or a finding by its id."""
+    """Explain a rule, a field, an instruction, a call, a finding, a piece of advice or a chip.
+
+    NAME is an id, such as L0A-CAPACITY, baseM, race-raw or loaded-again, a name of the C API, the
+    class API or TIK, a chip, or a term of the glossary.
+    """
     from cubecore.workflows.explain import explain as make_explanation
 
     _, _, form = split_options(options)

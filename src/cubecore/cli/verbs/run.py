@@ -91,10 +91,11 @@ def run(
     step: bool,
     **options: Any,
 ) -> int:
-    """Execute the kernel instruction by instruction and verify its result.
+    """Execute a matmul, an operator or a kernel of your own, and verify its result.
 
-    SCRIPT is a Python file that launches kernels of its own, and ARGUMENTS are the script's; or a
-    file of C++ kernels, of which one is launched with --arg.
+    SCRIPT is one of these: a Python file that launches kernels, or builds them in TIK; a C++ file
+    with a main, or a program of `cubecore c++`; a file of C++ kernels, of which one is launched
+    with --arg; or the folder of an operator project. ARGUMENTS are those of the script or program.
     """
     kernel, inputs = taken_kernel_options(options), options.pop("debug_inputs")
     expect = {name: options.pop(name) for name in ("expected", "rtol", "atol")}

@@ -66,10 +66,11 @@ def time(
     try_s: float | None,
     **options: Any,
 ) -> int:
-    """Time a kernel: cycles by pipe, stalls and links.
+    """Time a matmul, an operator or a kernel of your own: pipes, stalls and links.
 
-    SCRIPT is a Python file that launches kernels of its own, and ARGUMENTS are the script's; or a
-    file of C++ kernels, of which one is launched with --arg.
+    SCRIPT is one of these: a Python file that launches kernels, or builds them in TIK; a C++ file
+    with a main, or a program of `cubecore c++`; a file of C++ kernels, of which one is launched
+    with --arg; or the folder of an operator project. ARGUMENTS are those of the script or program.
     """
     kernel, inputs = taken_kernel_options(options), options.pop("debug_inputs")
     others: Json = {"SCRIPT": script, "tiling": tiling, "step": step, "advise": advise}
