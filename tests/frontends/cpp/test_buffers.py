@@ -1,5 +1,8 @@
 """Accesses of C++ kernels to the buffers that a pipe gives: inside of one, and beyond its end."""
 
+import functools
+import re
+
 import numpy as np
 import pytest
 
@@ -14,6 +17,8 @@ LocalTensor<float> t = a.Get<float>(), u = b.Get<float>();
 """
 QUEUED = """LocalTensor<float> l = q.AllocTensor<float>(); DataCopy(l, g, {});
 q.EnQue(l); l = q.DeQue<float>(); q.FreeTensor(l);"""
+PLACED = "LocalTensor<float> l(TPosition::VECCALC, 4096, 64);"
+ALLOCATED = "LocalMemAllocator m; LocalTensor<float> l = m.Alloc<float, 64>();"
 INSIDE = {
     "whole": "Duplicate(t, 1.0f, 64);",
     "masked": "Duplicate(u, 1.0f, uint64_t(32), 1, 1, 8);",
@@ -29,7 +34,19 @@ INSIDE = {
     "address of its own": "t.address_.bufferAddr = 1280; Duplicate(t, 1.0f, 32);",
     "part": "LocalTensor<float> l = b.GetWithOffset<float>(8, 32); Duplicate(l[16], 1.0f, 8);",
     "nothing beyond": "Duplicate(t[64], 1.0f, 0);",
-    "no pipe's": "LocalTensor<float> l(TPosition::VECCALC, 4096, 64); Duplicate(l, 1.0f, 128);",
+    "placed": PLACED + "Duplicate(l[48], 1.0f, 16); Adds(l, l, 1.0f, 4, 2, {1, 1, 7, 7});"
+    "l.SetValue(63, 1.0f); Duplicate(l.ReinterpretCast<half>()[64], half(1), 64);",
+    "placed, the rest of its block": "LocalTensor<float> l(TPosition::VECCALC, 4096, 60);"
+    "Duplicate(l, 1.0f, 64);",
+    "placed, lengthened": PLACED + "l.SetSize(128); Duplicate(l, 1.0f, 128);",
+    "placed, moved": PLACED + "l.address_.bufferAddr = 8192; Duplicate(l, 1.0f, 128);",
+    "placed without a length": "LocalTensor<float> l(TPosition::VECCALC, 4096, 0);"
+    "Duplicate(l, 1.0f, 64);",
+    "placed at one address": PLACED + "LocalTensor<half> m(TPosition::VECCALC, 4096, 512);"
+    "Duplicate(m, half(1), 512);",
+    "placed at one address, together": PLACED
+    + "LocalTensor<float> m(TPosition::VECCALC, 4096, 128);"
+    "Duplicate(m, 1.0f, 128); Adds(m, l, 1.0f, 64); Adds(l, m, 1.0f, 64); Muls(m, m, 2.0f, 128);",
 }
 BEYOND = {
     "whole": ("Duplicate(t, 1.0f, 65);", "vector_dup", (0, 256), (0, 260)),
@@ -41,6 +58,24 @@ BEYOND = {
     "other type": (
         "LocalTensor<half> h = t.ReinterpretCast<half>(); Duplicate(h, half(1), 129);",
         "vector_dup", (0, 256), (0, 258),
+    ),
+    "placed": (PLACED + "Duplicate(l, 1.0f, 65);", "vector_dup", (4096, 4352), (4096, 4356)),
+    "placed, view": (
+        PLACED + "Duplicate(l[32], 1.0f, 64);", "vector_dup", (4096, 4352), (4224, 4480),
+    ),
+    "placed, masked": (
+        PLACED + "Duplicate(l, 1.0f, uint64_t(8), 2, 1, 8);", "vector_dup", (4096, 4352),
+        (4096, 4384),
+    ),
+    "placed, other type": (
+        PLACED + "Duplicate(l.ReinterpretCast<half>(), half(1), 129);", "vector_dup", (4096, 4352),
+        (4096, 4354),
+    ),
+    "placed, begins behind": (
+        PLACED + "Duplicate(l[64], 1.0f, 8);", "vector_dup", (4096, 4352), (4352, 4384),
+    ),
+    "placed by an allocator": (
+        ALLOCATED + "DataCopy(l, g, 128);", "copy_gm_to_ubuf", (0, 256), (0, 512),
     ),
     "begins behind": ("Duplicate(t[64], 1.0f, 32);", "vector_dup", (0, 256), (256, 384)),
     "begins far behind": ("Duplicate(t[320][8], 1.0f, 8);", "vector_dup", (0, 256), (1312, 1344)),
@@ -126,15 +161,37 @@ PRODUCTS = {
     ),
     "l0c behind": ((512, 0, 256, 16), [("mad.c", 1024, "L0C", (1024, 2048))]),
 }
+PLACED_CUBE = re.sub(
+    r"TPipe pipe;.*(?=GlobalTensor)",
+    "LocalTensor<half> a(TPosition::A1, 0, 512), left(TPosition::A2, 0, 256);"
+    "LocalTensor<half> right(TPosition::B2, 0, 256); LocalTensor<float> c(TPosition::CO1, 0, 256);",
+    CUBE,
+    flags=re.DOTALL,
+)
+"""The same of tensors that begin at one address, each of another memory."""
 
 
+@pytest.fixture(scope="module")
+def products():
+    """Return the run of each product, by its case and its text."""
+    bodies = {
+        (case, text): functools.reduce(
+            lambda body, pair: body.replace(f"@{pair[0]}", str(pair[1])),
+            zip(("copied", "from", "to", "n"), given, strict=True),
+            text,
+        )
+        for case, (given, _) in PRODUCTS.items()
+        for text in (CUBE, PLACED_CUBE)
+    }
+    module = kernels({f"k{n}": body for n, body in enumerate(bodies.values())}, checks="memcheck")
+    return {key: module[f"k{n}"][1](np.ones(4096, np.float32)) for n, key in enumerate(bodies)}
+
+
+@pytest.mark.parametrize("text", [CUBE, PLACED_CUBE], ids=["given", "placed"])
 @pytest.mark.parametrize("case", PRODUCTS)
-def test_buffers_of_the_cube_have_ends(case):
-    given, wanted = PRODUCTS[case]
-    body = CUBE
-    for name, value in zip(("copied", "from", "to", "n"), given, strict=True):
-        body = body.replace(f"@{name}", str(value))
-    run = kernels({"k": body}, checks="memcheck").k[1](np.ones(4096, np.float32))
+def test_buffers_of_the_cube_have_ends(products, case, text):
+    _, wanted = PRODUCTS[case]
+    run = products[case, text]
     assert {f"{f.id}: {f.message}" for f in run.findings} == {
         f"out-of-bounds: {name} must stay inside its buffer of {size} B, bytes [0, {size}) of "
         f"{memory}, got bytes [{first}, {last})"

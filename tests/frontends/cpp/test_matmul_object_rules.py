@@ -1,6 +1,6 @@
 """Rules of the Matmul object's pages, in pairs: a call that keeps one, and one that breaks it."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import cubecore
+from cubecore.chips.catalog import chip
+from cubecore.frontends.cpp.launch.recording.matmul_object.call import ObjectCall
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from frontends.cpp.cpp_kernels import needs_compiler
 
@@ -276,3 +278,26 @@ def test_an_object_is_registered_before_its_calls() -> None:
     assert messages(wrong) == [
         "IterateAll: REGIST_MATMUL_OBJ must be called before it, got no call"
     ]
+
+
+def test_a_shape_is_the_tilings_or_given_by_a_call() -> None:
+    call = ObjectCall(
+        types=("float16", "float16", "float32", ""),
+        tiling=TCubeTiling(*[0] * len(fields(TCubeTiling))),
+        org=(0, 0, 0, 0, 0),
+        trans=(False, False),
+        formats=(0, 0, 0, 0),
+        template="NORM",
+        unit_flag=False,
+        preload=False,
+        quantises=0,
+        channel_split=False,
+        stepped=False,
+        own_moves=False,
+    )
+    with pytest.raises(cubecore.RequestError) as refused:
+        call.require_legal(chip(CHIP))
+    assert str(refused.value) == (
+        "the shape of a Matmul object must be in its tiling or given by SetOrgShape, got M = 0, "
+        "N = 0, Ka = 0, Kb = 0; call SetOrgShape before SetTensorA"
+    )

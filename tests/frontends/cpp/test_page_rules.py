@@ -230,6 +230,20 @@ RULES = {
         "queue-order",
         "EnQue: a tensor must come from AllocTensor of the queue, got another",
     ),
+    "a tensor that is in the queue": (
+        QUEUED,
+        "pipe.InitBuffer(q,2,256); auto t=q.AllocTensor<float>(); q.EnQue(t); q.EnQue(t);"
+        "t=q.DeQue<float>(); q.FreeTensor(t);",
+        "queue-order",
+        "EnQue: a tensor must enter a queue once until DeQue takes it out, got it again",
+    ),
+    "a tensor that was freed": (
+        QUEUED,
+        "pipe.InitBuffer(q,1,256); auto t=q.AllocTensor<float>(); q.FreeTensor(t); q.EnQue(t);"
+        "t=q.DeQue<float>(); q.FreeTensor(t);",
+        "queue-order",
+        "EnQue: a tensor must be in use, got one that FreeTensor has given back",
+    ),
     "a distance": (
         GIVEN,
         "ShiftRight(u, u, 40u, 64);",

@@ -3,10 +3,12 @@
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from cubecore.workflows.scripts import sample
 from cubecore.workflows.scripts.sample import steps_of
 from frontends.cpp.cpp_kernels import cli, demo, needs_compiler, write_files
 from frontends.cpp.test_launch import ADD
@@ -154,6 +156,20 @@ def test_steps_of_a_readme_are_those_that_build_run_and_verify():
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake is here")
+def test_a_sample_shows_notes_of_its_host_code(monkeypatch):
+    note = "note: GetTiling returns -1: MultiCoreMatmulTiling: m must be at least 1, got 0"
+    title = "add[8] on Ascend910B3"
+    for said, told in (
+        (f"{note}\nwrong: 0\n", [note]),
+        (f"{note}\n{title}\n  findings none\n", [note, f"{title}\n  findings none"]),
+        ("a note: none\n", []),
+    ):
+        monkeypatch.setattr(sample, "_step", lambda *_, said=said: (0, said))
+        steps = sample._Steps("folder", 1.0, None)
+        assert steps.run(("./demo",), Path()) is None
+        assert steps.told == told
+
+
 def test_a_sample_is_built_run_and_verified(files):
     folder = files / "sample"
     (folder / "scripts").mkdir(parents=True)

@@ -113,6 +113,15 @@ WRONG = {
     "short-compute": KERNEL.replace("a, b, 64)", "a, b, 32)"),
     "no-store": KERNEL.replace("core.asc_copy_ub2gm(z + at, c, 256)\n", ""),
     "too-many-blocks": KERNEL.replace("block_idx * 64", "block_idx * 128"),
+    "one-pass-more": LOOP.replace("128, 64", "192, 64"),
+    "two-passes-more": LOOP.replace("128, 64", "256, 64"),
+    "last-pass-long": LOOP.replace("0, 128, 64", "16, 144, 64"),
+    "one-tile-more": LOOP.replace("0, 128, 64", "0, 128, 32")
+    .replace("z + at, c, 256", "z + at, c, 128")
+    .replace("(a, x + at, 256)", "(a + at, x + at, 128)")
+    .replace("c, a, a, 64", "c, a + at, a + at, 32")
+    .replace('a, c = core.ubuf("float", 64)', 'a, c = core.ubuf("float", 96)'),
+    "one-pass-more-of-each": LOOP.replace("range(0, 128, 64)", "(0, 64, 128, 0, 64, 128)"),
     "starts-late": KERNEL.replace("block_idx * 64", "block_idx * 64 + 64"),
     "same-bytes": KERNEL.replace("z + at", "z"),
     "other-blocks": KERNEL
@@ -194,6 +203,7 @@ WRONG_ADDRESSES = {
     "spread": ADDRESSES.replace("VECCALC, 512", "VECCALC, 1024").replace(
         "a, b, 64);", "a, b, 64, 1, {1, 1, 2, 8, 8, 8});"
     ),
+    "short_tensor": ADDRESSES.replace("VECCALC, 256, 64", "VECCALC, 256, 32"),
     "no_wait_of_all": ADDRESSES + SHARED.replace("SyncAll();\nDataCopy(b", "DataCopy(b"),
     "one_waits": ADDRESSES
     + SHARED.replace("DataCopy(b", "if (GetBlockIdx() == 1) DataCopy(b").replace("SyncAll();", ""),
@@ -201,6 +211,9 @@ WRONG_ADDRESSES = {
     "float v = d.GetValue(3);\nif (v > 3.0f) return;\n" + ADDRESSES,
     "wide_stride": ADDRESSES.replace("DataCopy(a, xGm, 64);", "DataCopy(a, xGm, {4, 2, 8, 0});"),
     "half_shared": ADDRESSES.replace("VECCALC, 256", "VECCALC, 128"),
+    "late_stride": ADDRESSES.replace(
+        "DataCopy(a, xGm, 64);", "DataCopy(a, xGm[64], {4, 2, 1, 0});"
+    ),
     "both_too_far": ADDRESSES.replace("float*)z)", "float*)z + 64)"),
     "index_too_far": ADDRESSES.replace("DataCopy(zGm[64 * ", "DataCopy(zGm[64 + 64 * "),
 }

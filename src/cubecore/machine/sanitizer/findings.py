@@ -249,8 +249,8 @@ KINDS: dict[str, Kind] = {
     ),
     "queue-order": Kind(
         SYNCCHECK,
-        "EnQue of a tensor that AllocTensor did not give",
-        "pass EnQue the tensor that AllocTensor of the same queue returned",
+        "EnQue of a tensor that AllocTensor did not give, or that is in the queue already",
+        "pass EnQue the tensor that AllocTensor of the same queue returned, once",
     ),
     "tensor-freed": Kind(
         SYNCCHECK,

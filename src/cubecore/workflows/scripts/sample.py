@@ -36,6 +36,8 @@ _LEFT = {"CUBECORE_FINDINGS": "report", "CUBECORE_LANG": "en"}
 """A script goes on to its verification; findings are counted here, by their English heading."""
 _TITLE = re.compile(r"^\S.*\[\d+\] on \S+$", re.MULTILINE)
 """The title of a launch with findings, behind all that its program prints."""
+_NOTE = re.compile(r"^note: .*$", re.MULTILINE)
+"""What a program says of results that no kernel has written, and of tilings that there are not."""
 _COMPARES = re.compile(r"(?i)verif|compar|check|golden|acc")
 """Names of scripts that compare results."""
 _RIGHT = re.compile(
@@ -56,7 +58,8 @@ _COMMON = (
 class SampleRun:
     """A sample's end: the step that failed and its last words; what passed may have findings.
 
-    `told` has the findings of its launches, `compared` is true if a step compared results.
+    `told` has the findings of its launches and the notes of its host code, `compared` is true if a
+    step compared results.
     """
 
     folder: str
@@ -194,6 +197,7 @@ class _Steps:
         if step[0].startswith(("./", "bash")):
             self.findings += _findings(said)
             found = _TITLE.search(said)
+            self.told += _NOTE.findall(said[: found.start()] if found else said)
             self.told += [said[found.start() :].rstrip()] if found else []
         self.compared |= _RIGHT.search(said) is not None or _compares(step, where)
         wrong = _WRONG.search(said) if step[0] not in {"cmake", "make"} else None

@@ -230,7 +230,7 @@ class _Program:
         if what == HostAsks.MATMUL_TILING:
             tiling = self._tilings.answer(text, b)
             if self._tilings.reason:
-                sys.stderr.write(f"{self._tilings.reason}\n")
+                sys.stderr.write(f"note: GetTiling returns -1: {self._tilings.reason}\n")
             return tiling
         if what == HostAsks.WRITTEN:
             self._written(a, b)

@@ -351,8 +351,8 @@ void cubecore_own_addresses() {
   if (current != nullptr) current->buffers.take_own_addresses();
 }
 
-void cubecore_stray(int64_t address, int64_t low, int64_t high) {
-  current->buffers.stray({address, {low, high}});
+void cubecore_held(uint8_t mem, int64_t address, int64_t low, int64_t high) {
+  current->buffers.hold({mem, address, {low, high}});
 }
 
 void cubecore_forget_buffers() { current->buffers.forget(); }

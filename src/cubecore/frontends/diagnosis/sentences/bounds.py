@@ -38,8 +38,10 @@ def outside(finding: SanitizerFinding, words: SourceWords) -> str:
     told = f"{words.at(finding)} {verb} {words.array(access)}, which has {high - low} B"
     if gaps := _gaps(access, words, range(high)):
         return f"{told}: {beyond}; {gaps}"
-    started = _started_past(finding, words) if access.start >= high else ""
-    return f"{told}: {started or f'{beyond}; {_of_global(finding, words)}'}"
+    if access.start >= high and (started := _started_past(finding, words)):
+        return f"{told}: {started}"
+    remedy = _last_passes(access, range(high), words) or _of_global(finding, words)
+    return f"{told}: {beyond}; {remedy}"
 
 
 def _gaps(access: FindingAccess, words: SourceWords, array: range) -> str:
@@ -61,12 +63,48 @@ def _gaps(access: FindingAccess, words: SourceWords, array: range) -> str:
     return ""
 
 
+def _last_passes(access: FindingAccess, array: range, words: SourceWords) -> str:
+    """Return that only the last passes of a call in a loop leave an array, and the remedy."""
+    core, where = words.issued.get(access.core), access.location
+    numbers = () if core is None else core.numbers(key_of(access.instruction, where))
+    if core is None or len(numbers) < 2 or where.call in words.of(where).matmul_calls:
+        return ""
+    is_global = access.memory in words.arrays
+    first = words.arrays[access.memory].start if is_global else 0
+    touches = (core.operand(number, access.operand) for number in numbers)
+    spans = [(touch.start - first, touch.end - first) for touch in touches if touch is not None]
+    leaves = [low < array.start or high > array.stop for low, high in spans]
+    # Each turn of a loop around it ends with the passes that leave it. A call that leaves it in
+    # between, or always, is in no loop that runs on for too long.
+    ends = (n for n in range(1, len(leaves)) if leaves[n - 1] > leaves[n])
+    passes = next(ends, len(leaves))
+    turn = leaves[:passes]
+    if all(turn) or not any(turn) or leaves != turn * (len(leaves) // passes):
+        return ""
+    told = f"the loop's pass {1 + turn.index(True)} of {passes} is the first that"
+    if spans[turn.index(True)][0] < array.stop:
+        return f"{told} leaves it: take fewer elements there"
+    told = f"{told} starts there: end the loop earlier"
+    if is_global:
+        return told
+    larger = _larger(access, max(end for _, end in spans) - array.start, words)
+    return f"{told}, or {larger or 'make it larger'}"
+
+
+def _larger(access: FindingAccess, size: int, words: SourceWords) -> str:
+    """Return that a local array be made so large, and where, as far as one line gives its size."""
+    file = access.location.file
+    by = declared(file, words.operand(access.instruction, access.operand, access.location))
+    return f"make it {size} B ({by.by} at {file}:{by.line})" if by else ""
+
+
 def _of_local(finding: SanitizerFinding, words: SourceWords) -> str:
     """Return the remedy for a local array: the count, if a call leaves several; else its size."""
     assert finding.limits is not None
     access, (low, high) = finding.accesses[0], finding.limits
-    if gaps := _gaps(access, words, range(low, high)):
-        return gaps
+    held = range(low, high)
+    if remedy := _gaps(access, words, held) or _last_passes(access, held, words):
+        return remedy
     same_call = {
         each.limits: words.operand(each.instruction, of.operand, of.location)
         for each in words.findings
@@ -77,15 +115,13 @@ def _of_local(finding: SanitizerFinding, words: SourceWords) -> str:
         *others, last = (name or "an array" for name in same_call.values())
         short = f"{', '.join(others)} and {last}"
         return f"take fewer elements there, {short} are too short for so many"
-    name = words.operand(access.instruction, access.operand, access.location)
-    by = declared(access.location.file, name)
     room = _room(access, low, words)
     if room is not None and access.end - low > room:
         return f"take fewer elements there: {access.memory} has {room} B from its first byte on"
-    if access.end <= high or by is None:
+    larger = _larger(access, access.end - low, words) if access.end > high else ""
+    if not larger:
         return "take fewer elements there, or make it larger"
-    at = f"{by.by} at {access.location.file}:{by.line}"
-    return f"make it {access.end - low} B ({at}), or take fewer elements there"
+    return f"{larger}, or take fewer elements there"
 
 
 def _room(access: FindingAccess, start: int, words: SourceWords) -> int | None:

@@ -45,7 +45,8 @@ def race(finding: SanitizerFinding, words: SourceWords) -> str:
         calls[1] += ", in the next pass of the loop,"
     shared = _shared(finding, words)
     if shared is not None:
-        return f"{calls[1]} writes {words.array(later)} over what {calls[0]} wrote; {shared}"
+        told = f"{calls[1]} writes {words.array(later)} over what {calls[0]} wrote; {shared}"
+        return f"{told}, or, if they are meant to, {_Order(earlier, later, words).added(missing)}"
     raced = _raced(finding, words, calls)
     if half is not None and words.of(later.location).flag:
         return f"{raced}: {_Order(earlier, later, words).completed(half)}"

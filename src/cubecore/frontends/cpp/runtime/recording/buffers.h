@@ -15,15 +15,16 @@ struct Extent {
   int64_t low, high;
 };
 
-// An operand of the next instruction that begins outside of its tensor's buffer.
-struct Stray {
+// An operand of the next instruction whose tensor has an end of its own.
+struct Held {
+  uint32_t memory;
   int64_t base;
-  Extent held;
+  Extent bytes;
 };
 
 class Buffers {
  public:
-  bool any() const { return any_; }
+  bool any() const { return any_ || !held_.empty(); }
 
   // Takes bytes of a memory that may be used as one.
   void enter(uint32_t memory, Extent extent) {
@@ -50,21 +51,26 @@ class Buffers {
     any_ = false;
     for (std::vector<Extent>& each : all_) each.clear();
     asked_.clear();
-    strays_.clear();
+    held_.clear();
   }
 
-  void stray(Stray operand) { strays_.push_back(operand); }
-  void behind_instruction() { strays_.clear(); }
+  void hold(Held operand) { held_.push_back(operand); }
+  void behind_instruction() { held_.clear(); }
 
-  // The buffer of a tensor whose operand begins outside of it; the longest one that an address lies
-  // in, if none has all bytes of an access; else null.
+  // The bytes of the tensor that an operand is of; else the longest buffer that an address lies
+  // in, if none has all bytes of an access; else null. Operands that begin together are told apart
+  // by no address: one tensor that has all bytes will do.
   const Extent* left_by(uint32_t memory, int64_t base, Extent touched) const {
-    for (const Stray& each : strays_)
-      if (each.base == base) return &each.held;
     const Extent* found = nullptr;
+    for (const Held& each : held_) {
+      if (each.memory != memory || each.base != base) continue;
+      if (holds(each.bytes, touched)) return nullptr;
+      found = &each.bytes;
+    }
+    if (found != nullptr) return found;
     for (const Extent& each : all_[memory]) {
       if (base < each.low || base >= each.high) continue;
-      if (each.low <= touched.low && touched.high <= each.high) return nullptr;
+      if (holds(each, touched)) return nullptr;
       if (found == nullptr || found->high - found->low < each.high - each.low) found = &each;
     }
     return found;
@@ -77,10 +83,14 @@ class Buffers {
   }
 
  private:
+  static bool holds(Extent extent, Extent touched) {
+    return extent.low <= touched.low && touched.high <= extent.high;
+  }
+
   bool any_ = false, own_addresses_ = false;
   std::vector<Extent> all_[8];  // by memory
   bool has_arrays_ = false;
-  std::vector<Stray> strays_;
+  std::vector<Held> held_;
   std::unordered_set<uint64_t> asked_;
 };
 

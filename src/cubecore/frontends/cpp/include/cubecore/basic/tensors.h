@@ -46,6 +46,16 @@ namespace detail {
 
 struct NoLayout {};
 
+// Bytes of UB and L1 are given in blocks of 32 B.
+constexpr uint32_t whole_blocks(uint64_t bytes) {
+  return static_cast<uint32_t>((bytes + 31) / 32 * 32);
+}
+// Bytes in whole units of a memory, by which the addresses of its arrays are aligned.
+constexpr uint64_t whole_units(uint8_t mem, uint64_t bytes) {
+  constexpr uint64_t units[] = {1, 32, 32, 512, 512, 1024, 128, 128};
+  return (bytes + units[mem] - 1) / units[mem] * units[mem];
+}
+
 }  // namespace detail
 
 // Pages TensorTrait: a type with a layout, of which functions look at the type alone.
@@ -258,7 +268,7 @@ class LocalTensor {
   LocalTensor(TPosition pos, uint32_t addr, uint32_t tileSize) {
     cubecore_own_addresses();
     Place(pos, addr, tileSize, nullptr);
-    Declare();
+    Bound();
   }
   explicit LocalTensor(const TBuffAddr& address) { SetAddr(address); }
 
@@ -297,6 +307,7 @@ class LocalTensor {
     made.held_low_ = held_low_;
     made.held_high_ = held_high_;
     made.held_at_ = held_at_;
+    made.bounded_ = bounded_;
     return made;
   }
   LocalTensor operator[](const uint32_t offset) const {
@@ -312,16 +323,21 @@ class LocalTensor {
     address_.bufferAddr = static_cast<int64_t>(src.GetPhyAddr(offset));
     address_.logicPos = src.address_.logicPos;
     Hold(src.held_low_, src.held_high_);
+    bounded_ = src.bounded_;
   }
   int32_t GetPosition() const { return static_cast<int32_t>(address_.logicPos); }
   void SetSize(const uint32_t size) {
-    address_.dataLen = static_cast<uint32_t>(cubecore::bytes_of<PrimType>(size));
+    SetBufferLen(static_cast<uint32_t>(cubecore::bytes_of<PrimType>(size)));
   }
   uint32_t GetSize() const {
     return static_cast<uint32_t>(address_.dataLen * 8ull / cubecore::Element<PrimType>::bits);
   }
   uint32_t GetLength() const { return address_.dataLen; }
-  void SetBufferLen(uint32_t dataLen) { address_.dataLen = dataLen; }
+  void SetBufferLen(uint32_t dataLen) {
+    address_.dataLen = dataLen;
+    // A kernel that lengthens a tensor means to reach on.
+    if (bounded_ && End() > held_high_) held_high_ = End();
+  }
   void SetUserTag(const TTagType tag) { tag_ = tag; }
   TTagType GetUserTag() const { return tag_; }
   void SetShapeInfo(const ShapeInfo& shapeInfo) { shape_ = new ShapeInfo(shapeInfo); }
@@ -338,7 +354,8 @@ class LocalTensor {
     return address_.bufferAddr + cubecore::bytes_of<PrimType>(index);
   }
   cubecore::Pointer pointer() const {
-    if (Strays(address_.bufferAddr)) cubecore_stray(address_.bufferAddr, held_low_, held_high_);
+    if (bounded_ ? Holds() : Strays(address_.bufferAddr))
+      cubecore_held(memory(), address_.bufferAddr, held_low_, held_high_);
     return {static_cast<cubecore::Mem>(memory()), cubecore::Element<PrimType>::name,
             address_.bufferAddr};
   }
@@ -355,15 +372,23 @@ class LocalTensor {
     held_low_ = low;
     held_high_ = high;
     held_at_ = address_.bufferAddr;
+    bounded_ = false;
   }
   void* handle() const { return address_.bufferHandle; }
   // The tensor's bytes are an array of their own.
   void Declare() const { cubecore_array(memory(), address_.bufferAddr, GetLength()); }
+  // The same, and its length, in whole units of its memory, is all that an access to it may touch:
+  // the kernel has placed it itself, so that no pipe knows of a buffer.
+  void Bound() {
+    Declare();
+    if (GetLength() == 0) return;
+    Hold(address_.bufferAddr, End());
+    bounded_ = true;
+  }
   // Bytes from the tensor's start to the end of its buffer, or its own where no buffer is known; a
   // tensor without a size has no end.
   int64_t Room() const {
-    if (held_high_ != 0 && held_at_ == address_.bufferAddr)
-      return held_high_ - address_.bufferAddr;
+    if (Holds()) return held_high_ - address_.bufferAddr;
     return address_.dataLen != 0 ? address_.dataLen : INT64_MAX;
   }
 
@@ -373,9 +398,14 @@ class LocalTensor {
  private:
   template <typename>
   friend class LocalTensor;
+  int64_t End() const {
+    return address_.bufferAddr +
+           static_cast<int64_t>(detail::whole_units(memory(), address_.dataLen));
+  }
+  // True if the bytes that the tensor must not leave are known: nobody has set its address since.
+  bool Holds() const { return held_high_ != 0 && held_at_ == address_.bufferAddr; }
   bool Strays(int64_t address) const {
-    return held_high_ != 0 && held_at_ == address_.bufferAddr &&
-           (address < held_low_ || address >= held_high_);
+    return Holds() && (address < held_low_ || address >= held_high_);
   }
   void Judge(const char* call, uint32_t index, const cubecore::Where& at) const {
     if (Strays(element(index)))
@@ -384,6 +414,7 @@ class LocalTensor {
   }
 
   int64_t held_low_ = 0, held_high_ = 0, held_at_ = 0;
+  bool bounded_ = false;  // each access is judged by what is held, not the first byte alone
   TTagType tag_ = 0;
   const ShapeInfo* shape_ = nullptr;  // of a process that ends with the launch
 };

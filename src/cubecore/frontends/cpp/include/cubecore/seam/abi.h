@@ -117,8 +117,9 @@ void cubecore_array(uint8_t mem, int64_t address, int64_t bytes);
 // An array whose accesses stay inside; not where a kernel has addresses of its own as well.
 void cubecore_array_buffer(uint8_t mem, int64_t address, int64_t bytes);
 void cubecore_own_addresses();
-// Says that an operand of the next instruction, at `address`, is of a tensor in these bytes.
-void cubecore_stray(int64_t address, int64_t low, int64_t high);
+// Says that an operand of the next instruction, at `address` of a memory, is of a tensor in bytes
+// [low, high), which it must not leave.
+void cubecore_held(uint8_t mem, int64_t address, int64_t low, int64_t high);
 void cubecore_forget_buffers();
 void cubecore_mark(const cubecore::Where* at);
 // Says that a library which is loaded may have pointers into UB.

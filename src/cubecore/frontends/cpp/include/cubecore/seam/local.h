@@ -54,11 +54,10 @@ inline void* physical_address(uint64_t offset, const Where& at) {
 
 // What arrays of a memory have taken: one behind another from address 0 on.
 inline int64_t array_address(Mem mem, uint64_t bytes, const Where& at) {
-  constexpr uint64_t units[] = {1, 32, 32, 512, 512, 1024, 128, 128};
   uint8_t number = static_cast<uint8_t>(mem);
   judge_allocation(number, false, at);
   uint64_t& used = AscendC::detail::core_state().used[number];
-  uint64_t start = (used + units[number] - 1) / units[number] * units[number];
+  uint64_t start = AscendC::detail::whole_units(number, used);
   uint64_t most = AscendC::detail::memory_bytes(number);
   if (start + bytes > most) AscendC::detail::refuse_memory("an array", most, start + bytes, at);
   used = start + bytes;

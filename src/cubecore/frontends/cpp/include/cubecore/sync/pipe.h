@@ -361,7 +361,7 @@ class LocalMemAllocator {
     if (used_ + bytes > most) detail::refuse_memory("LocalMemAllocator", most, used_ + bytes, at);
     LocalTensor<T> made;
     made.Place(pos, static_cast<int64_t>(used_), count, nullptr);
-    made.Declare();
+    made.Bound();
     used_ += detail::whole_blocks(bytes);
     return made;
   }

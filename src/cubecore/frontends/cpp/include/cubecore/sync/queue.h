@@ -41,10 +41,6 @@ inline uint64_t memory_bytes(uint8_t mem) {
   return all[mem];
 }
 
-constexpr uint32_t whole_blocks(uint64_t bytes) {
-  return static_cast<uint32_t>((bytes + 31) / 32 * 32);
-}
-
 // Digits of a number, for sentences.
 struct Digits {
   char text[24];
@@ -419,7 +415,12 @@ class Queue {
     Slot* slot = Owned(tensor);
     if (slot == nullptr || slot->state == 0 || slot->state == 2) {
       cubecore_finding("queue-order", "EnQue",
-                       "a tensor must come from AllocTensor of the queue, got another", &at);
+                       slot == nullptr
+                           ? "a tensor must come from AllocTensor of the queue, got another"
+                       : slot->state == 2
+                           ? "a tensor must enter a queue once until DeQue takes it out, got it again"
+                           : "a tensor must be in use, got one that FreeTensor has given back",
+                       &at);
       if (slot == nullptr || slot->state == 2) return false;
     }
     if (count_ == number_) return false;

@@ -130,6 +130,13 @@ class ObjectCall:
         # there.
         if not t.M:  # all of it constants of the header
             m, n, ka, kb, _ = self.org
+            if min(m, n, ka, kb) < 1:
+                raise refuse(
+                    "the shape of a Matmul object",
+                    "be in its tiling or given by SetOrgShape",
+                    f"M = {m}, N = {n}, Ka = {ka}, Kb = {kb}",
+                    "call SetOrgShape before SetTensorA",
+                )
             t = replace(t, M=m, N=n, Ka=ka, Kb=kb, usedCoreNum=1)
         problem = self.problem(chip, max(t.M, 1), max(t.N, 1), max(t.Ka, 1))
         if t.Kb != t.Ka:
