@@ -3,6 +3,7 @@
 import pytest
 
 import cubecore
+from cubecore.isa.vector.registers.vector_function import VectorFunction
 from cubecore.kernels.operators import functions
 from cubecore.kernels.operators.functions import FUNCTIONS
 from cubecore.workflows.operators import results
@@ -10,6 +11,7 @@ from cubecore.workflows.operators.operator_run import run_operator
 from cubecore.workflows.operators.operators import operator_problem, time_operator
 from workflows.command import assert_refused, cli
 
+CHIP_950 = "Ascend950PR_9589"
 HALF = {"quant": "DEQF16", "scale": 1.0}
 SHAPES = ("1x1", "7x64", "100x33", "49x200", "2x5000", "5")
 TYPES = ("float32", "float16", "bfloat16")
@@ -24,9 +26,20 @@ def test_operators_are_right(op):
         assert done.verified, (op, shape, done.worst)
 
 
-def test_rows_of_many_lengths_are_right():
+@pytest.mark.parametrize("op", FUNCTIONS)
+def test_operators_in_registers_are_right(op):
+    number = list(FUNCTIONS).index(op)
+    for turn in range(number % 2, len(SHAPES), 2):
+        shape, kind = SHAPES[turn], TYPES[(turn + number) % 3]
+        done = run_operator(op, shape, a=kind, seed=turn, chip=CHIP_950)
+        assert done.findings == (), (op, shape)
+        assert done.verified, (op, shape, done.worst)
+
+
+@pytest.mark.parametrize("chip", [None, CHIP_950])
+def test_rows_of_many_lengths_are_right(chip):
     for columns in (1, 8, 63, 64, 65, 127, 128, 129, 2048, 2049, 4096, 4097, 9000):
-        done = run_operator("softmax", f"3x{columns}", a="float32")
+        done = run_operator("softmax", f"3x{columns}", a="float32", chip=chip)
         assert done.verified, (columns, done.worst, done.findings)
 
 
@@ -56,6 +69,30 @@ def test_operators_of_several_extents_are_right(op, shape, a):
     done = run_operator(op, shape, a=a)
     assert done.findings == ()
     assert done.verified, done.worst
+
+
+@pytest.mark.parametrize(
+    ("op", "shape"),
+    [
+        ("quant_matmul", "70x192x40"),
+        ("weight_quant_matmul", "5x128x64"),
+        ("rotary", "3x70x64"),
+        ("moe_permute", "3x32x4x33"),
+        ("moe_unpermute", "16x8x2x100"),
+    ],
+)
+def test_kernels_of_a2_are_right_on_950(op, shape):
+    done = run_operator(op, shape, chip=CHIP_950)
+    assert done.findings == ()
+    assert done.verified, done.worst
+
+
+def test_a_kernel_that_950_cannot_execute_is_refused():
+    done = cli("run", "--op", "attention", "--shape", "2x32x64x64", "--chip", CHIP_950)
+    assert done.code == 2
+    assert done.err == (
+        "chip must be of architecture 2201 to execute attention, got Ascend950PR_9589 of 3510\n"
+    )
 
 
 def test_attention_walks_what_the_cores_share():
@@ -108,9 +145,23 @@ def test_time_follows_the_work_and_the_answer_has_its_interval():
     assert interval["share"] == 0.8
 
 
-def test_register_code_issues_fewer_instructions():
-    plain = time_operator("gelu", "1024x4096")
-    fused = time_operator("gelu", "1024x4096", chip="Ascend950PR_9589")
+def test_a_tile_is_one_vector_function_on_950():
+    """Of 4096 rows of 2048 each of 64 cores has 64 rows: 16 tiles of 4 rows."""
+    made = time_operator("softmax", "4096x2048", chip=CHIP_950, record=1 << 20)
+    assert not made.fused
+    assert made.to_json()["assumed"] == []
+    functions = [
+        issue
+        for issue in operator_problem("softmax", "4096x2048").launch(made.chip).programs[0].issues
+        if isinstance(issue.template, VectorFunction)
+    ]
+    assert len(functions) == 1
+    assert made.timeline.issued < time_operator("softmax", "4096x2048").timeline.issued / 2
+
+
+def test_code_of_a2_counts_fewer_instructions_on_950():
+    plain = time_operator("rotary", "1024x32x128")
+    fused = time_operator("rotary", "1024x32x128", chip=CHIP_950)
     assert not plain.fused
     assert fused.fused
     assert fused.timeline.issued < plain.timeline.issued

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cubecore.advice.intervals import Interval, interval
-from cubecore.kernels.operators.launch import is_fused
 from cubecore.lazy_dataclass import dataclass
 from cubecore.models.collectives import COLLECTIVES
 from cubecore.models.operators import OPERATOR_TERMS
@@ -39,7 +38,7 @@ class TimedOperator:
     @property
     def fused(self) -> bool:
         """True if the time is of fewer instructions than `run` executes."""
-        return is_fused(self.chip) and self.problem.cores == "vector"
+        return self.problem.is_assumed(self.chip)
 
     @property
     def interval(self) -> Interval:

@@ -134,6 +134,12 @@ RULES = {
         "overlap",
         "vgather.dst must keep apart from src, got both at 0",
     ),
+    "a gather from within a block": (
+        GIVEN,
+        "Duplicate(u, 0u, 64); PipeBarrier<PIPE_V>(); Gather(c[1024], a[1], u, 0, 64);",
+        "misaligned",
+        "Gather: src must start at a multiple of 32 B in UB, got 4",
+    ),
     "an offset beyond UB": (
         GIVEN,
         "Duplicate(u, 1u<<20, 64); PipeBarrier<PIPE_V>(); Gather(c[1024], a, u, 0, 64);",

@@ -6,8 +6,8 @@ functions follow their formulas, written so that no step leaves the range of flo
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
-from cubecore.kernels.operators.tile import Tile
 from cubecore.lazy_dataclass import dataclass
 
 EPSILON = 1e-6
@@ -37,6 +37,37 @@ class TileBuffers:
     ones: int
 
 
+class FunctionTile(Protocol):
+    """The tile that a function works on: in UB (`Tile`), or traced for registers."""
+
+    @property
+    def columns(self) -> int:
+        """Elements of a row."""
+
+    def each(self, name: str, into: int, *sources: int, value: float | None = None) -> None:
+        """Apply an element-wise instruction to the buffers at `sources`."""
+
+    def with_constant(self, name: str, into: int, lanes: int, source: int) -> None:
+        """Apply a binary instruction to the same 64 numbers again and again, and the tile."""
+
+    def by_row(self, name: str, into: int, source: int, spread: int) -> None:
+        """Apply a binary instruction to each row and its own value, spread over a block."""
+
+    def by_column(self, name: str, into: int, source: int, vector: int) -> None:
+        """Apply a binary instruction to each row and a vector that all rows share."""
+
+    def reduce(self, name: str, into: int, source: int, partial: int) -> None:
+        """Reduce each row to one value: `name` is add or max."""
+
+    def each_row_value(
+        self, name: str, into: int, *sources: int, value: float | None = None
+    ) -> None:
+        """Apply an element-wise instruction to one value a row."""
+
+    def spread(self, into: int, values: int) -> None:
+        """Spread one value a row over a block each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Function:
     """A function: how many arrays, vectors and tiles it needs, and what it does to a tile.
@@ -47,7 +78,7 @@ class Function:
     """
 
     text: str
-    work: Callable[[Tile, TileBuffers], None]
+    work: Callable[[FunctionTile, TileBuffers], None]
     arrays: int = 1
     vectors: int = 0
     wide: int = 1
@@ -55,65 +86,65 @@ class Function:
     gives: str = "tile"
 
 
-def _exp(t: Tile, p: TileBuffers) -> None:
+def _exp(t: FunctionTile, p: TileBuffers) -> None:
     t.each("vexp", p.wide[0], p.wide[0])
 
 
-def _ln(t: Tile, p: TileBuffers) -> None:
+def _ln(t: FunctionTile, p: TileBuffers) -> None:
     t.each("vln", p.wide[0], p.wide[0])
 
 
-def _sqrt(t: Tile, p: TileBuffers) -> None:
+def _sqrt(t: FunctionTile, p: TileBuffers) -> None:
     t.each("vsqrt", p.wide[0], p.wide[0])
 
 
-def _abs(t: Tile, p: TileBuffers) -> None:
+def _abs(t: FunctionTile, p: TileBuffers) -> None:
     t.each("vabs", p.wide[0], p.wide[0])
 
 
-def _relu(t: Tile, p: TileBuffers) -> None:
+def _relu(t: FunctionTile, p: TileBuffers) -> None:
     t.each("vmaxs", p.wide[0], p.wide[0], value=0.0)
 
 
-def _add(t: Tile, p: TileBuffers) -> None:
+def _add(t: FunctionTile, p: TileBuffers) -> None:
     t.each("vadd", p.wide[0], p.wide[0], p.wide[1])
 
 
-def _mul(t: Tile, p: TileBuffers) -> None:
+def _mul(t: FunctionTile, p: TileBuffers) -> None:
     t.each("vmul", p.wide[0], p.wide[0], p.wide[1])
 
 
-def _denominator(t: Tile, x: int, into: int) -> None:
+def _denominator(t: FunctionTile, x: int, into: int) -> None:
     """Leave 1 + exp(-x)."""
     t.each("vmuls", into, x, value=-1.0)
     t.each("vexp", into, into)
     t.each("vadds", into, into, value=1.0)
 
 
-def _sigmoid(t: Tile, p: TileBuffers) -> None:
+def _sigmoid(t: FunctionTile, p: TileBuffers) -> None:
     x, y = p.wide
     _denominator(t, x, y)
     t.with_constant("vdiv", x, p.ones, y)
 
 
-def _swish(t: Tile, p: TileBuffers) -> None:
+def _swish(t: FunctionTile, p: TileBuffers) -> None:
     x, y = p.wide
     _denominator(t, x, y)
     t.each("vdiv", x, x, y)
 
 
-def _swiglu(t: Tile, p: TileBuffers) -> None:
+def _swiglu(t: FunctionTile, p: TileBuffers) -> None:
     x, up, y = p.wide
     _denominator(t, x, y)
     t.each("vdiv", x, x, y)
     t.each("vmul", x, x, up)
 
 
-def _tanh(t: Tile, p: TileBuffers) -> None:
+def _tanh(t: FunctionTile, p: TileBuffers) -> None:
     _tanh_of(t, *p.wide)
 
 
-def _tanh_of(t: Tile, x: int, y: int) -> None:
+def _tanh_of(t: FunctionTile, x: int, y: int) -> None:
     """Leave the tangent of `x` there, by way of `y`."""
     t.each("vmins", x, x, value=_MOST)
     t.each("vmaxs", x, x, value=-_MOST)
@@ -124,7 +155,7 @@ def _tanh_of(t: Tile, x: int, y: int) -> None:
     t.each("vdiv", x, x, y)
 
 
-def _gelu(t: Tile, p: TileBuffers) -> None:
+def _gelu(t: FunctionTile, p: TileBuffers) -> None:
     x, y = p.wide
     t.each("vmul", y, x, x)
     t.each("vmuls", y, y, value=_STEEP * _CUBIC)
@@ -135,7 +166,7 @@ def _gelu(t: Tile, p: TileBuffers) -> None:
     t.each("vdiv", x, x, y)
 
 
-def _mish(t: Tile, p: TileBuffers) -> None:
+def _mish(t: FunctionTile, p: TileBuffers) -> None:
     x, y, z = p.wide
     t.each("vmins", y, x, value=_LARGE)
     t.each("vexp", y, y)
@@ -147,7 +178,7 @@ def _mish(t: Tile, p: TileBuffers) -> None:
     t.each("vmul", x, x, y)
 
 
-def _softmax(t: Tile, p: TileBuffers) -> None:
+def _softmax(t: FunctionTile, p: TileBuffers) -> None:
     x = p.wide[0]
     t.reduce("max", p.one, x, p.partial)
     t.spread(p.spread, p.one)
@@ -158,7 +189,7 @@ def _softmax(t: Tile, p: TileBuffers) -> None:
     t.by_row("vdiv", x, x, p.spread)
 
 
-def _by_deviation(t: Tile, p: TileBuffers) -> None:
+def _by_deviation(t: FunctionTile, p: TileBuffers) -> None:
     """Divide each row by the root of its mean square."""
     x, y = p.wide
     t.each("vmul", y, x, x)
@@ -170,18 +201,18 @@ def _by_deviation(t: Tile, p: TileBuffers) -> None:
     t.by_row("vdiv", x, x, p.spread)
 
 
-def _rms_norm(t: Tile, p: TileBuffers) -> None:
+def _rms_norm(t: FunctionTile, p: TileBuffers) -> None:
     _by_deviation(t, p)
     t.by_column("vmul", p.wide[0], p.wide[0], p.vectors[0])
 
 
-def _add_rms_norm(t: Tile, p: TileBuffers) -> None:
+def _add_rms_norm(t: FunctionTile, p: TileBuffers) -> None:
     t.each("vadd", p.wide[0], p.wide[0], p.wide[1])
     t.each("vadds", p.wide[2], p.wide[0], value=0.0)
     _rms_norm(t, TileBuffers(p.wide[:2], p.vectors, p.partial, p.one, p.spread, p.ones))
 
 
-def _layer_norm(t: Tile, p: TileBuffers) -> None:
+def _layer_norm(t: FunctionTile, p: TileBuffers) -> None:
     x = p.wide[0]
     t.reduce("add", p.one, x, p.partial)
     t.each_row_value("vmuls", p.one, p.one, value=1 / t.columns)
@@ -192,7 +223,7 @@ def _layer_norm(t: Tile, p: TileBuffers) -> None:
     t.by_column("vadd", x, x, p.vectors[1])
 
 
-def _dynamic_quant(t: Tile, p: TileBuffers) -> None:
+def _dynamic_quant(t: FunctionTile, p: TileBuffers) -> None:
     x, y = p.wide
     t.each("vabs", y, x)
     t.reduce("max", p.one, y, p.partial)
@@ -202,11 +233,11 @@ def _dynamic_quant(t: Tile, p: TileBuffers) -> None:
     t.by_row("vdiv", x, x, p.spread)
 
 
-def _reduce_sum(t: Tile, p: TileBuffers) -> None:
+def _reduce_sum(t: FunctionTile, p: TileBuffers) -> None:
     t.reduce("add", p.one, p.wide[0], p.partial)
 
 
-def _reduce_max(t: Tile, p: TileBuffers) -> None:
+def _reduce_max(t: FunctionTile, p: TileBuffers) -> None:
     t.reduce("max", p.one, p.wide[0], p.partial)
 
 

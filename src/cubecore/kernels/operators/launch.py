@@ -6,7 +6,6 @@ tile, the Vector unit computes in float32, MTE3 writes the result back.
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import cycle, repeat
 
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
@@ -60,42 +59,65 @@ class _Layout:
     buffers: int
 
 
-def is_fused(chip: Chip) -> bool:
-    """Return whether code computes in registers, so that fewer instructions go to UB than run."""
-    return chip.arch != "2201"
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The rows, or elements, of a launch and of a core; `row` has so many elements."""
+
+    total: int
+    length: int
+    row: int
+
+    def begins(self) -> Iterator[tuple[int, int, int]]:
+        """Yield each core's number, how many it has, and its first element."""
+        for core in range(ceil_div(self.total, self.length)):
+            first = core * self.length
+            yield core, min(self.length, self.total - first), first * self.row
 
 
-def operator_launch(
-    problem: OperatorProblem, chip: Chip, cores: int | None = None, *, fused: bool = False
-) -> Launch:
-    """Return the launch of an operator on the vector cores of a chip, or on so many of them.
+def share_of(problem: OperatorProblem, cores: int) -> Share:
+    """Return how rows or elements are dealt out to so many cores."""
+    if problem.function.by_rows:
+        return Share(problem.rows, ceil_div(problem.rows, cores), problem.columns)
+    length = ceil_div(problem.operations, cores)
+    block = DATA_BLOCK_BYTES // problem.dtype.size_bytes
+    return Share(problem.operations, align_up(length, block), 1)
 
-    `fused` is for timing alone: an instruction of three goes to UB, as in code that computes in
-    registers.
+
+def operator_launch(problem: OperatorProblem, chip: Chip, cores: int | None = None) -> Launch:
+    """Return the launch of an operator on the vector cores of A2, or on so many of them.
 
     Raises
     ------
     RequestError
         If no row fits in the Unified Buffer.
     """
-    cores = cores or chip.require("aiv_count", "an operator")
-    function, size = problem.function, problem.dtype.size_bytes
-    total, row = (problem.rows, problem.columns) if function.by_rows else (problem.operations, 1)
-    share = ceil_div(total, cores)
-    if not function.by_rows:
-        share = align_up(share, DATA_BLOCK_BYTES // size)
-    layout = _layout(problem, chip, share)
+    share = share_of(problem, cores or chip.require("aiv_count", "an operator"))
+    layout = _layout(problem, chip, share.length)
     trees: dict[int, _Tree] = {}
     programs = []
-    for core in range(ceil_div(total, share)):
-        length = min(share, total - core * share)
-        tree = trees.get(length) or _Tree(problem, layout, length, fused=fused)
+    for core, length, first in share.begins():
+        tree = trees.get(length) or _Tree(problem, layout, length)
         trees[length] = tree
-        programs.append(tree.on_core(core, core * share * row))
-    return Launch(tuple(_tensors(problem)), tuple(programs), KIND)
+        programs.append(tree.on_core(core, first))
+    return Launch(tuple(tensors_of(problem)), tuple(programs), KIND)
 
 
-def _tensors(problem: OperatorProblem) -> Iterator[TensorSpec]:
+def slots_of(problem: OperatorProblem, first: int) -> dict[str, tuple[str, int]]:
+    """Return where a core finds each tensor that begins at element `first`, by its name."""
+    size, gives = problem.dtype.size_bytes, problem.function.gives
+    row = first // problem.columns
+    slots = {f"x{n}": first * size for n in range(problem.function.arrays)}
+    slots |= {f"v{n}": 0 for n in range(problem.function.vectors)}
+    slots["y"] = {"rows": row * size, "quantised": first}.get(gives, first * size)
+    if gives == "quantised":
+        slots["scale"] = row * 4
+    if gives == "both":
+        slots["sum"] = first * size
+    return {name: (name, begin) for name, begin in slots.items()}
+
+
+def tensors_of(problem: OperatorProblem) -> Iterator[TensorSpec]:
+    """Yield the tensors of a launch."""
     function = problem.function
     size = problem.operations * problem.dtype.size_bytes
     for number in range(function.arrays):
@@ -177,18 +199,15 @@ class _Buffers:
 class _Tree:
     """The tree of a core with `length` rows, or elements."""
 
-    def __init__(
-        self, problem: OperatorProblem, layout: _Layout, length: int, *, fused: bool
-    ) -> None:
-        self.issue_mask = cycle((True, False, False)) if fused else repeat(True)
+    def __init__(self, problem: OperatorProblem, layout: _Layout, length: int) -> None:
         b = Builder(f"{problem.op}_{length}", KIND)
         self.problem, self.layout, self.builder, self.flags = problem, layout, b, Flags(b)
         function = problem.function
-        self.inputs = [b.slot(f"x{i}") for i in range(function.arrays)]
-        self.vectors = [b.slot(f"v{i}") for i in range(function.vectors)]
-        self.out = b.slot("y")
-        self.scale = b.slot("scale") if function.gives == "quantised" else None
-        self.sum = b.slot("sum") if function.gives == "both" else None
+        self.slots = {name: b.slot(name) for name in slots_of(problem, 0)}
+        self.inputs = [self.slots[f"x{i}"] for i in range(function.arrays)]
+        self.vectors = [self.slots[f"v{i}"] for i in range(function.vectors)]
+        self.out = self.slots["y"]
+        self.scale, self.sum = self.slots.get("scale"), self.slots.get("sum")
         self.buffers = _Buffers(problem, layout)
         self.ring = Ring(b, "buffer", layout.buffers)
         self._begin()
@@ -196,21 +215,13 @@ class _Tree:
         with self.flags.raised(of_tiles(layout.buffers)):
             for index, count in b.split("tile", length, step):
                 shape = (count, layout.columns) if function.by_rows else (1, count)
-                self._tile(index * step, Tile(b, *shape, self.issue_mask))
+                self._tile(index * step, Tile(b, *shape))
         self.program = b.finish()
 
     def on_core(self, core: int, first: int) -> CoreProgram:
         """Return the share of a core that begins at element `first`."""
-        size, columns = self.problem.dtype.size_bytes, self.problem.columns
-        gives = self.problem.function.gives
-        out = {"rows": first // columns * size, "quantised": first}.get(gives, first * size)
-        slots = {slot: (f"x{i}", first * size) for i, slot in enumerate(self.inputs)}
-        slots |= {slot: (f"v{i}", 0) for i, slot in enumerate(self.vectors)}
-        slots[self.out] = ("y", out)
-        if self.sum is not None:
-            slots[self.sum] = ("sum", first * size)
-        if self.scale is not None:
-            slots[self.scale] = ("scale", first // columns * 4)
+        begins = slots_of(self.problem, first)
+        slots = {var: begins[name] for name, var in self.slots.items()}
         return on_vector_core(core, self.program, slots)
 
     def _begin(self) -> None:

@@ -11,19 +11,22 @@ from cubecore.isa.program.launch import Launch
 from cubecore.kernels.operators.attention import attention_launch
 from cubecore.kernels.operators.attention_shape import AttentionShape
 from cubecore.kernels.operators.functions import FUNCTIONS
-from cubecore.kernels.operators.launch import TYPES, OperatorProblem, is_fused, operator_launch
+from cubecore.kernels.operators.launch import TYPES, OperatorProblem, operator_launch
 from cubecore.kernels.operators.moe import MoeShape, moe_launch
 from cubecore.kernels.operators.products import (
     WeightQuantShape,
     product_launch,
     weight_quant_launch,
 )
+from cubecore.kernels.operators.registers.copies import with_copies_of_3510
+from cubecore.kernels.operators.registers.launch import register_launch
 from cubecore.kernels.operators.rotary import RotaryShape, rotary_launch
 from cubecore.kernels.operators.scaled_products import QuantShape, quant_launch
 from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
 
+A2, ASCEND_950 = "2201", "3510"
 _NARROW = ("float16", "bfloat16")
 
 
@@ -33,7 +36,8 @@ class NamedOperator:
 
     `inputs` has the sizes of each input; `elements` what a run has to compute; `rows` is True
     where a result depends on a row, or on more. `cores` is ``vector`` or ``mix``, `result` the
-    tensor that is compared.
+    tensor that is compared. `in_registers` says that Ascend 950 computes it in registers; its other
+    kernels are A2's. `executed_on` are the architectures that can run its kernel.
     """
 
     op: str
@@ -45,23 +49,47 @@ class NamedOperator:
     build: Callable[..., Launch]
     cores: str = "vector"
     result: str = "y"
+    in_registers: bool = False
+    executed_on: tuple[str, ...] = (A2, ASCEND_950)
 
     @property
     def text(self) -> str:
         """The operator, in a line."""
         return meaning_of(self.op)
 
-    def launch(self, chip: Chip, *, fused: bool = False) -> Launch:
-        """Return the launch on all cores of a chip; `fused` as `operator_launch` has it."""
+    def launch(self, chip: Chip) -> Launch:
+        """Return the launch on all cores of a chip, to be executed.
+
+        Raises
+        ------
+        RequestError
+            If no kernel of the operator is for the chip.
+        """
+        if chip.arch not in self.executed_on:
+            need = f"be of architecture {' or '.join(self.executed_on)} to execute {self.op}"
+            raise refuse("chip", need, f"{chip.name} of {chip.arch}")
+        return self._launch(chip, fused=False)
+
+    def _launch(self, chip: Chip, *, fused: bool) -> Launch:
         if not chip.aiv_count or chip.joins_vector:
             raise refuse("chip", "have vector cores of its own to run an operator", chip.name)
-        return self.build(chip, fused=fused)
+        launch = self.build(chip, fused=fused)
+        if chip.arch == ASCEND_950 and not self.in_registers:
+            launch = with_copies_of_3510(launch)
+        return launch
+
+    def is_assumed(self, chip: Chip) -> bool:
+        """Return whether its time on a chip is of fewer instructions than `launch` has."""
+        return chip.arch != A2 and self.cores == "vector" and not self.in_registers
 
     def timed(self, chip: Chip, *, record: int = 0, full: bool = False) -> Timeline:
-        """Return its timing on all cores of a chip, with the fewer instructions of registers."""
-        fused = is_fused(chip)
-        launch = self.launch(chip, fused=fused)
-        return time_launch(launch, chip, record=record, full=full, stand_in=fused)
+        """Return its timing on all cores of a chip.
+
+        Where another architecture than A2 computes in registers and the kernel is A2's, an
+        instruction of three is counted.
+        """
+        launch = self._launch(chip, fused=self.is_assumed(chip))
+        return time_launch(launch, chip, record=record, full=full, stand_in=chip.arch != A2)
 
 
 def operator_of(op: str, extents: Sequence[int], dtype: str) -> NamedOperator:
@@ -104,6 +132,18 @@ def counts_of(op: str) -> Sequence[str]:
     return _OTHERS[op].counts
 
 
+def function_launch(problem: OperatorProblem, chip: Chip, cores: int | None = None) -> Launch:
+    """Return the launch of a function as a chip's vector cores compute it: in UB, or in registers.
+
+    Raises
+    ------
+    RequestError
+        If no row fits in the Unified Buffer.
+    """
+    launch = register_launch if chip.arch == ASCEND_950 else operator_launch
+    return launch(problem, chip, cores)
+
+
 def _function(op: str, extents: Sequence[int], dtype: ElementType) -> NamedOperator:
     problem = OperatorProblem(op, prod(extents[:-1]), extents[-1], dtype)
     function = problem.function
@@ -112,10 +152,11 @@ def _function(op: str, extents: Sequence[int], dtype: ElementType) -> NamedOpera
     inputs |= {f"v{i}": whole[1:] for i in range(function.vectors)}
 
     def build(chip: Chip, *, fused: bool) -> Launch:
-        return operator_launch(problem, chip, fused=fused)
+        del fused
+        return function_launch(problem, chip)
 
     about = (inputs, problem.operations, function.by_rows)
-    return NamedOperator(op, whole, dtype, *about, build)
+    return NamedOperator(op, whole, dtype, *about, build, in_registers=True)
 
 
 def _attention(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
@@ -130,7 +171,8 @@ def _attention(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
         return attention_launch(shape, chip)
 
     work = heads * queries * keys
-    return NamedOperator("attention", extents, dtype, inputs, work, True, build, cores="mix")
+    about = (inputs, work, True, build)
+    return NamedOperator("attention", extents, dtype, *about, cores="mix", executed_on=(A2,))
 
 
 def _rotary(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:

@@ -7,7 +7,6 @@ barrier, since the next one reads what it wrote.
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import repeat
 
 from cubecore.dtypes import element_type
 from cubecore.isa.catalogue import instruction_named
@@ -52,8 +51,6 @@ class Tile:
     builder: Builder
     rows: int
     columns: int
-    issue_mask: Iterator[bool] = repeat(True)
-    """Turns of instructions that are issued: not all, where registers hold results of others."""
 
     @property
     def pitch(self) -> int:
@@ -114,8 +111,6 @@ class Tile:
 
     def each(self, name: str, into: int, *sources: int, value: float | None = None) -> None:
         """Apply an element-wise instruction to the buffers at `sources`."""
-        if not next(self.issue_mask):
-            return
         for one in self.stretches():
             names = ("src",) if len(sources) == 1 else ("src0", "src1")
             strides = {f"{n}_repeat_stride": one.apart for n in ("dst", *names)}
@@ -127,8 +122,6 @@ class Tile:
 
     def with_constant(self, name: str, into: int, lanes: int, source: int) -> None:
         """Apply a binary instruction to the same 64 numbers again and again, and the tile."""
-        if not next(self.issue_mask):
-            return
         for one in self.stretches():
             fields = {"dst_repeat_stride": one.apart, "src1_repeat_stride": one.apart}
             places = [Expr(into + one.at), Expr(lanes), Expr(source + one.at)]
@@ -140,8 +133,6 @@ class Tile:
         self, name: str, into: Expr, source: Expr, *, into_bytes: int, source_bytes: int
     ) -> None:
         """Convert the tile, in rows alike; an element has so many bytes on either side."""
-        if not next(self.issue_mask):
-            return
         for one in self.stretches():
             fields = {
                 "repeat": one.repeats,
@@ -154,8 +145,6 @@ class Tile:
 
     def by_row(self, name: str, into: int, source: int, spread: int) -> None:
         """Apply a binary instruction to each row and its own value, spread over a block."""
-        if not next(self.issue_mask):
-            return
         for one in self.stretches():
             row = one.at // 4 // self.pitch
             fields = {"dst_repeat_stride": one.apart, "src0_repeat_stride": one.apart}
@@ -168,8 +157,6 @@ class Tile:
 
     def by_column(self, name: str, into: int, source: int, vector: int) -> None:
         """Apply a binary instruction to each row and a vector that all rows share."""
-        if not next(self.issue_mask):
-            return
         for one in self.stretches():
             fields = {"dst_repeat_stride": one.apart, "src0_repeat_stride": one.apart}
             fields["src1_repeat_stride"] = 0 if self.across else _BLOCK

@@ -22,7 +22,8 @@ from cubecore.kernels.operators.attention import attention_launch
 from cubecore.kernels.operators.attention_shape import KEYS as ATTENTION_KEYS
 from cubecore.kernels.operators.attention_shape import AttentionShape, whole_queries
 from cubecore.kernels.operators.functions import FUNCTIONS
-from cubecore.kernels.operators.launch import OperatorProblem, is_fused, operator_launch
+from cubecore.kernels.operators.launch import OperatorProblem
+from cubecore.kernels.operators.named import A2, ASCEND_950, function_launch
 from cubecore.units import align_up, ceil_div
 from cubecore.workflows.calibration.cases import (
     CalibrationCase,
@@ -67,17 +68,14 @@ def vector_case(point: Point) -> CalibrationCase:
 
 def _function_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
     """Return the case of a function of each element, or of rows."""
-    fused = is_fused(chip)
     notes.add("instructions by the formula, in float32; two buffers")
-    if fused:
-        notes.add("fused in registers: a third of the instructions")
+    if chip.arch == ASCEND_950:
+        notes.add("one vector function a tile")
     problem = OperatorProblem(point.op, point.m or 0, point.n or 0, _type(point))
     group = "vector" if point.api == "basic" else "vector library"
     if point.op in _OPERATORS:
         group = "operator"
-    return _case(
-        point, chip, lambda: operator_launch(problem, chip, point.cores, fused=fused), group, notes
-    )
+    return _case(point, chip, lambda: function_launch(problem, chip, point.cores), group, notes)
 
 
 def _attention_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
@@ -108,7 +106,7 @@ def _scaled_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
 def _case(
     point: Point, chip: Chip, launch: Callable[[], Launch], group: str, notes: Notes
 ) -> CalibrationCase:
-    if is_fused(chip):
+    if chip.arch != A2 and point.op not in FUNCTIONS:
         notes.add(_STAND_IN)
     launch = as_measured(point, launch, notes)
     return CalibrationCase(chip, launch, group, assumed=notes.done())

@@ -49,9 +49,9 @@ NARROW = [(*types, mode) for types, modes in MODES_OF.items() for mode in modes[
 
 
 def hybrid(code, kind):
-    """Return the code of hifloat8 as the pseudo-code of the page has it."""
+    """Return the code of hifloat8 as the pseudo-code of the page has it, of others than its own."""
     value = decode(code, kind)
-    if math.isnan(value) or abs(value) == INF or not value:
+    if math.isnan(value) or abs(value) == INF or abs(value) in {0, *hifloat8()}:
         return to_hifloat8(value, finite=False)
     wide = to_float(value, "float32")
     ev, bits = (wide >> 23 & 0xFF) - 127, wide & 0x7FFFFF

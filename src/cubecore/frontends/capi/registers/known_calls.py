@@ -16,8 +16,8 @@ from cubecore.cache import BoundedCache
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
 from cubecore.frontends.capi.registers.calls import overloads
 from cubecore.frontends.capi.registers.handles import declared_types
-from cubecore.frontends.capi.registers.open_function import Issued
 from cubecore.isa.program.tree import Location
+from cubecore.kernels.build.register_calls import Issued
 from cubecore.machine.reference.array_bounds import InArray
 
 Key = tuple[object, ...]

@@ -21,12 +21,13 @@ from cubecore.frontends.capi.registers.calls import (
 )
 from cubecore.frontends.capi.registers.handles import Register, VectorRegister, declared_types
 from cubecore.frontends.capi.registers.known_calls import KNOWN_CALLS, call_key
-from cubecore.frontends.capi.registers.open_function import Issued, OpenFunction
+from cubecore.frontends.capi.registers.open_function import OpenFunction
 from cubecore.frontends.source_locations import KernelError
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.operation import REGISTER_BYTES
 from cubecore.isa.vector.registers.operations import catalogue
+from cubecore.kernels.build.register_calls import Issued
 from cubecore.machine.debugger.matrix_view import MatrixView
 from cubecore.machine.debugger.register_view import register_view
 from cubecore.machine.reference.array_bounds import ArrayWatch

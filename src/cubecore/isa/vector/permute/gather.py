@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import ClassVar, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from cubecore.isa.declare.instruction import (
     Instruction,
     InstructionCost,
     Mem,
+    Operand,
     Pipe,
     instruction,
     param,
@@ -80,6 +82,10 @@ class Gather(Repeated):
         """The element that is gathered: a repeat fills eight blocks of dst."""
         return self.dtype
 
+    def operands(self) -> tuple[Operand, ...]:
+        """Dst, src and the offsets; src is aligned to an element, as a base address may be."""
+        return _by_element(self.declared, self.dtype.size_bytes)
+
     def located(self, values: Mapping[str, Array]) -> Self:
         """Take the offsets."""
         return replace(self, picks=values["offset"].tobytes())
@@ -110,6 +116,12 @@ class Gather(Repeated):
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Pass the elements on."""
         return {"dst": inputs["src"]}
+
+
+@lru_cache(maxsize=8)
+def _by_element(declared: tuple[Operand, ...], size_bytes: int) -> tuple[Operand, ...]:
+    dst, src, offset = declared
+    return dst, replace(src, align_bytes=size_bytes), offset
 
 
 declare(

@@ -180,7 +180,8 @@ def _hybrid(exact: Array, source: ElementType) -> Array:
     """Return numbers of hifloat8, rounded as the page of Cast writes hybrid rounding.
 
     Magnitudes up to 2**4 are rounded to the nearest. Of others the bits behind those that are kept
-    are held against the lowest bits of the source: 14 of float32, or of half its last and a 1.
+    are held against the lowest bits of the source: 14 of float32, or of half its last and a 1. What
+    hifloat8 holds stays: of such floats these bits are 0, and the page's rule would move them away.
     """
     # A hifloat8 has fewer bits behind the point the larger its exponent is: `kept` of them, which
     # for the smallest is none, and -1 where even the leading 1 is to be rounded up or away. The
@@ -195,7 +196,8 @@ def _hybrid(exact: Array, source: ElementType) -> Array:
     significand = mantissa | 1 << 23
     behind = significand >> (23 - kept - bits) & (1 << bits) - 1
     nearest = significand >> (22 - kept) & 1 == 1
-    up = np.where(size <= 3, nearest, behind >= threshold)
+    holds = significand & (np.int64(1) << 23 - kept) - 1 == 0
+    up = np.where(size <= 3, nearest, (behind >= threshold) & ~holds)
     whole = (significand >> (23 - kept)) + up
     rounded = np.ldexp(whole.astype(np.float64), exponent - kept)
     inside = np.isfinite(exact) & (exponent >= -23) & (exponent <= 15)
@@ -297,6 +299,8 @@ declare(
         uncertain=(
             "the mask's bit is that of the element that is read",
             "half results to hifloat8 are normalised before hybrid rounding looks at them",
+            "hybrid rounding keeps numbers that hifloat8 holds, where the page's rule for float32 "
+            "takes them a step away from 0",
             "to float8_e8m0fnu the exponent is kept; infinity gives NaN, as the page of boundary "
             "values has it, where the page of Cast has the largest scale",
             "half to int16 saturates in both modes, as the page of boundary values has it",

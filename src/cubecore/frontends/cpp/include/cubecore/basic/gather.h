@@ -40,6 +40,20 @@ inline cubecore::Pointer plain(const LocalTensor<T>& tensor) {
   return found;
 }
 
+// Where offsets of Gather count from. The tensor begins at a block, srcBaseAddr at an element.
+template <typename T>
+inline cubecore::Pointer gathered(const LocalTensor<T>& src, uint32_t srcBaseAddr,
+                                  const cubecore::Where& at) {
+  const cubecore::Pointer begin = src.pointer();
+  if (begin.address % ONE_BLK_SIZE != 0) {
+    char said[64];
+    std::snprintf(said, sizeof(said), "src must start at a multiple of 32 B in UB, got %lld",
+                  static_cast<long long>(begin.address));
+    cubecore_finding("misaligned", "Gather", said, &at);
+  }
+  return moved(begin, srcBaseAddr);
+}
+
 }  // namespace detail
 
 // Offsets are in bytes from `srcBaseAddr` bytes behind src.
@@ -47,7 +61,7 @@ template <typename T>
 inline void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                    const LocalTensor<uint32_t>& srcOffset, const uint32_t srcBaseAddr,
                    const uint32_t count, CUBECORE_AT) {
-  cubecore::issue("asc_gather", at, dst.pointer(), detail::moved(src.pointer(), srcBaseAddr),
+  cubecore::issue("asc_gather", at, dst.pointer(), detail::gathered(src, srcBaseAddr, at),
                   srcOffset.pointer(), count);
 }
 template <typename T, typename M>
@@ -56,7 +70,7 @@ inline void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                    const uint8_t repeatTime, const uint16_t dstRepStride, CUBECORE_AT) {
   detail::note_none("Gather", repeatTime, at);
   detail::set_given<T>(mask, "Gather", at);
-  cubecore::issue("asc_gather", at, dst.pointer(), detail::moved(src.pointer(), srcBaseAddr),
+  cubecore::issue("asc_gather", at, dst.pointer(), detail::gathered(src, srcBaseAddr, at),
                   srcOffset.pointer(), dstRepStride, repeatTime);
 }
 

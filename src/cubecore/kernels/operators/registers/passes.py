@@ -1,0 +1,194 @@
+"""A function's work on a tile as values, and the passes over the tile that compute them.
+
+`FUNCTIONS` says once what a function does to tiles in UB. Here that text is traced: an instruction
+on a tile becomes a value that stays in a register for as long as one pass over the tile needs it. A
+reduction ends a pass, since what divides or shifts a row is known behind the row's end; what a
+later pass needs of an earlier one is stored.
+"""
+
+import sys
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+from cubecore.isa.program.tree import Location
+from cubecore.kernels.operators.functions import Function, TileBuffers
+from cubecore.lazy_dataclass import dataclass
+
+INPUT, VECTOR, ONES, TILE, REDUCED, ROW = "input", "vector", "ones", "tile", "reduced", "row"
+_OF_ROWS = frozenset({REDUCED, ROW})
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """What a step makes: lanes of a tile, or one number a row.
+
+    `operation` is the register instruction, of a reduction its mode; of inputs and vectors
+    `number` says which.
+    """
+
+    kind: str
+    operation: str = ""
+    sources: "tuple[Value, ...]" = ()
+    scalar: float | None = None
+    number: int = 0
+    where: Location | None = None
+
+    @property
+    def of_rows(self) -> bool:
+        """True if it is one number a row."""
+        return self.kind in _OF_ROWS
+
+    @cached_property
+    def turn(self) -> int:
+        """The pass that computes it; a number a row can be used from the next pass on."""
+        later = 0 if self.of_rows else 1
+        turns = [each.turn + (later if each.of_rows else 0) for each in self.sources]
+        return max(turns, default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A pass over the tile: values of lanes, reductions at each row's end, then row by row.
+
+    `kept` are values that later passes load.
+    """
+
+    lanes: tuple[Value, ...]
+    reduced: tuple[Value, ...]
+    rows: tuple[Value, ...]
+    kept: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """A function's passes, and its results: the tile, the last tile, a number a row."""
+
+    passes: tuple[Pass, ...]
+    tile: Value
+    last: Value
+    row: Value | None
+
+    @property
+    def kept(self) -> tuple[Value, ...]:
+        """The tiles of float32 that are stored."""
+        return tuple(value for each in self.passes for value in each.kept)
+
+    @property
+    def row_values(self) -> tuple[Value, ...]:
+        """What there is of one number a row."""
+        return tuple(value for each in self.passes for value in (*each.reduced, *each.rows))
+
+
+class _Tracer:
+    """Stands for a tile in a function's work: buffers are names of values."""
+
+    def __init__(self, function: Function, columns: int) -> None:
+        self.columns = columns
+        self.values: list[Value] = []
+        names = iter(range(64))
+        count = max(function.wide, function.arrays)
+        self.wide = tuple(next(names) for _ in range(count))
+        self.vectors = tuple(next(names) for _ in range(function.vectors))
+        self.partial, self.one, self.spread_name, self.ones = (next(names) for _ in range(4))
+        self.held = {self.wide[n]: Value(INPUT, number=n) for n in range(function.arrays)}
+        self.held |= {name: Value(VECTOR, number=n) for n, name in enumerate(self.vectors)}
+        self.held[self.ones] = Value(ONES)
+
+    @property
+    def buffers(self) -> TileBuffers:
+        """The names, as buffers."""
+        return TileBuffers(
+            self.wide, self.vectors, self.partial, self.one, self.spread_name, self.ones
+        )
+
+    def _make(
+        self, kind: str, name: str, into: int, *sources: int, value: float | None = None
+    ) -> None:
+        made = Value(kind, name, tuple(self.held[each] for each in sources), value, where=_caller())
+        self.held[into] = made
+        self.values.append(made)
+
+    def each(self, name: str, into: int, *sources: int, value: float | None = None) -> None:
+        """Apply an element-wise instruction."""
+        self._make(TILE, _spelled(name), into, *sources, value=value)
+
+    def with_constant(self, name: str, into: int, lanes: int, source: int) -> None:
+        """Apply a binary instruction to equal numbers and the tile."""
+        self._make(TILE, _spelled(name), into, lanes, source)
+
+    def by_row(self, name: str, into: int, source: int, spread: int) -> None:
+        """Apply a binary instruction to each row and its own number."""
+        self._make(TILE, _spelled(name), into, source, spread)
+
+    def by_column(self, name: str, into: int, source: int, vector: int) -> None:
+        """Apply a binary instruction to each row and a vector that all rows share."""
+        self._make(TILE, _spelled(name), into, source, vector)
+
+    def reduce(self, name: str, into: int, source: int, partial: int) -> None:
+        """Reduce each row to one number."""
+        del partial  # registers hold what is left of a row
+        self._make(REDUCED, {"add": "SUM", "max": "MAX"}[name], into, source)
+
+    def each_row_value(
+        self, name: str, into: int, *sources: int, value: float | None = None
+    ) -> None:
+        """Apply an element-wise instruction to one number a row."""
+        self._make(ROW, _spelled(name), into, *sources, value=value)
+
+    def spread(self, into: int, values: int) -> None:
+        """Name one number a row anew: a load spreads it over a register."""
+        self.held[into] = self.held[values]
+
+
+def passes_of(function: Function, columns: int) -> Passes:
+    """Return the passes of a function over rows of so many columns."""
+    tracer = _Tracer(function, columns)
+    function.work(tracer, tracer.buffers)
+    tile, last = tracer.held[tracer.wide[0]], tracer.held[tracer.wide[-1]]
+    row = tracer.held.get(tracer.one)
+    results = {"rows": (row,), "quantised": (tile, row), "both": (tile, last)}
+    used = _used([value for value in results.get(function.gives, (tile,)) if value is not None])
+    values = [value for value in tracer.values if value in used]
+    count = 1 + max((value.turn for value in values), default=0)
+    passes = [
+        Pass(
+            lanes=_of(values, turn, TILE),
+            reduced=_of(values, turn, REDUCED),
+            rows=_of(values, turn, ROW),
+            kept=tuple(
+                value
+                for value in _of(values, turn, TILE)
+                if any(value in each.sources and each.turn > turn for each in values)
+            ),
+        )
+        for turn in range(count)
+    ]
+    return Passes(tuple(passes), tile, last, row)
+
+
+def _of(values: Sequence[Value], turn: int, kind: str) -> tuple[Value, ...]:
+    return tuple(value for value in values if value.turn == turn and value.kind == kind)
+
+
+def _used(results: Sequence[Value]) -> set[Value]:
+    """Return the results and what they are made of."""
+    used: set[Value] = set()
+    left = list(results)
+    while left:
+        value = left.pop()
+        if value not in used:
+            used.add(value)
+            left.extend(value.sources)
+    return used
+
+
+def _spelled(name: str) -> str:
+    """Return the register instruction of an instruction on UB: of ``vadds`` Adds."""
+    return name.removeprefix("v").capitalize()
+
+
+def _caller() -> Location:
+    frame = sys._getframe(3)  # noqa: SLF001 - the line of the function's work
+    code = frame.f_code
+    return Location(Path(code.co_filename).name, frame.f_lineno, code.co_name)
