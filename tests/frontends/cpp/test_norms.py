@@ -77,13 +77,16 @@ FLOATS = {
 }
 
 
-@pytest.fixture(scope="module")
-def module():
+@pytest.fixture(
+    scope="module",
+    params=["Ascend910B3", pytest.param("Ascend950PR_9589", marks=pytest.mark.sweep)],
+)
+def module(request):
     bodies = {name: f"Frame<float> f(x, y);\n{call}" for name, call in FLOATS.items()}
     for word in ("float", "half"):
         head = f"using T = {word};\nFrame<T> f(x, y);\n"
         bodies |= {f"{name}_{word}": head + call for name, call in CALLS.items()}
-    return kernels(bodies, "GM_ADDR x, GM_ADDR y", BEFORE)
+    return kernels(bodies, "GM_ADDR x, GM_ADDR y", BEFORE, chip=request.param)
 
 
 def data(kind):

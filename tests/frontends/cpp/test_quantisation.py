@@ -94,9 +94,9 @@ TYPES = {"half": np.float16, "float": np.float32, "bfloat": ml_dtypes.bfloat16}
 rng = np.random.default_rng(11)
 
 
-@pytest.fixture(scope="module")
-def module():
-    return kernels(BODIES, PARAMETERS, BEFORE)
+@pytest.fixture(scope="module", params=["Ascend910B3", "Ascend950PR_9589"])
+def module(request):
+    return kernels(BODIES, PARAMETERS, BEFORE, chip=request.param)
 
 
 def run(kernel, x, scale, offset=None):

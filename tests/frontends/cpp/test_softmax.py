@@ -126,9 +126,9 @@ def bodies():
     yield "later_float", FLOAT + FILL + later
 
 
-@pytest.fixture(scope="module")
-def module():
-    return kernels(dict(bodies()), PARAMETERS, BEFORE)
+@pytest.fixture(scope="module", params=["Ascend910B3", "Ascend950PR_9589"])
+def module(request):
+    return kernels(dict(bodies()), PARAMETERS, BEFORE, chip=request.param)
 
 
 def run(kernel, kind, start=None):

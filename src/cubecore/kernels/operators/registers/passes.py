@@ -147,6 +147,7 @@ def passes_of(function: Function, columns: int) -> Passes:
     function.work(tracer, tracer.buffers)
     tile, last = tracer.held[tracer.wide[0]], tracer.held[tracer.wide[-1]]
     row = tracer.held.get(tracer.one)
+    # Values that no result is made of (a copy that a tile in UB needs, say) are dropped.
     results = {"rows": (row,), "quantised": (tile, row), "both": (tile, last)}
     used = _used([value for value in results.get(function.gives, (tile,)) if value is not None])
     values = [value for value in tracer.values if value in used]

@@ -155,6 +155,8 @@ class _Writer:
 
     def _row(self, now: Pass, row: int, numbers: Mapping[Value, int]) -> None:
         """Compute a row: whole registers, the last columns, and the reductions of both."""
+        # A reduction joins the row's registers lane by lane, from its neutral value on, and lanes
+        # at the end. Of a row of less than a register the mask of its columns suffices.
         joined = {}
         if self.whole:
             for each in now.reduced:
@@ -170,7 +172,7 @@ class _Writer:
             lanes = self._lanes(now, row, self.whole, self._tail, numbers)
             for each in now.reduced:
                 lane = lanes[each.sources[0]]
-                if not self.whole:
+                if not self.whole:  # `joined` is the row's only register
                     joined[each], mask = lane, self._tail
                     continue
                 other = self._operate("Duplicate", scalar=_NEUTRAL[each.operation], mask=self._all)
@@ -191,6 +193,8 @@ class _Writer:
         self, now: Pass, row: int, chunk: int, mask: int, numbers: Mapping[Value, int]
     ) -> dict[Value, int]:
         """Compute the lanes of a register of columns; store what is kept, and results."""
+        # First all loads, then the pass's steps in their order, then what goes to UB: `lanes` has
+        # the register of each value at this place.
         lanes = {**numbers, **self._ones}
         column = chunk * LANES
         sources = [source for each in (*now.lanes, *now.reduced) for source in each.sources]
@@ -228,6 +232,8 @@ class _Writer:
 
     def _rows(self, now: Pass) -> None:
         """Compute what there is of one number a row, 64 rows at a time."""
+        # Numbers of rows lie one behind another: here a lane is a row, and results get buffers of
+        # their own, so that nothing is stored where another row is still to be loaded.
         whole, rest = divmod(self.rows, LANES)
         masks = [self._all] * whole + ([self._count(rest)] if rest else [])
         for chunk, mask in enumerate(masks):
