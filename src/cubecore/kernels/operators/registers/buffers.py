@@ -50,6 +50,8 @@ class TileLayout:
         tile, few = self.rows * self.pitch, 4 * align_up(self.rows, LANES)
         parts: dict[object, int] = {("input", n): tile * size for n in range(function.arrays)}
         parts |= {("vector", n): self.pitch * size for n in range(function.vectors)}
+        # Results of rows are a number each; of values between passes each has a place, as nothing
+        # that one pass still loads may be stored over by it.
         parts["result"] = few if function.gives == "rows" else tile * size
         parts["last"] = tile * size * (function.gives == "both")
         parts["scales"] = few * (function.gives == "quantised")
@@ -113,6 +115,8 @@ def layout_of(problem: OperatorProblem, chip: Chip, share: int) -> TileLayout:
     RequestError
         If no row fits in the Unified Buffer.
     """
+    # Rows go in tiles as large as UB lets them be, as published kernels of rows do: less of the
+    # copies is hidden, and fewer functions begin. Two regions go before larger tiles.
     function = problem.function
     for buffers in (2, 1):
         for size in (1024 * kb for kb in (_ROWS_KB if function.by_rows else _ELEMENTS_KB)):

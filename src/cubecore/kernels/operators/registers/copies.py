@@ -54,6 +54,8 @@ def _strided(
     kind: type[_Copy], template: CopyGmToUbufAlign | CopyUbufToGmAlign, in_gm: str, in_ub: str
 ) -> _Copy:
     """Return a copy with bytes from run to run in place of the gaps between two runs."""
+    # A2 counts gaps between runs, in UB those between whole blocks; 950 counts bytes from start to
+    # start.
     length = template.len_burst
     strides = {
         f"{in_gm}_stride": length + getattr(template, f"{in_gm}_gap"),

@@ -42,6 +42,8 @@ class Value:
     @cached_property
     def turn(self) -> int:
         """The pass that computes it; a number a row can be used from the next pass on."""
+        # A number a row is there when its row has ended: numbers made of it are made behind the
+        # same pass, lanes in the next.
         later = 0 if self.of_rows else 1
         turns = [each.turn + (later if each.of_rows else 0) for each in self.sources]
         return max(turns, default=0)
