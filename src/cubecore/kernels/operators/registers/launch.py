@@ -66,8 +66,8 @@ class _Tree:
 
     def _load_vectors(self) -> None:
         """Bring the vectors that rows share to each region."""
-        # Each region has a copy of its own, so that a vector function finds all that it loads at the
-        # same distances from its region's begin.
+        # Each region has a copy of its own: a vector function finds all that it loads at the same
+        # distances from its region's begin.
         layout = self.layout
         for region in range(layout.buffers):
             for number, at in enumerate(layout.vectors):
