@@ -6,7 +6,6 @@ import numpy as np
 
 from cubecore.isa.declare.remark import Remark
 from cubecore.isa.vector.registers.checks.forms import merges_into, never_written
-from cubecore.isa.vector.registers.operation import REGISTER_BYTES
 from cubecore.isa.vector.registers.program import RegisterProgram
 from cubecore.isa.vector.registers.undefined_lanes import UndefinedLanes
 
@@ -17,8 +16,8 @@ def needed_remarks(program: RegisterProgram, needing: Mapping[int, int]) -> tupl
         Remark(
             "uninitialised",
             f"{program.steps[number].call.operation.name} must look at lanes that were written in "
-            f"UB before they were loaded, got {count} of {REGISTER_BYTES} B never written; a mask "
-            "of the count (UpdateMask) leaves the others out",
+            f"UB before they were loaded, got {count} B of them never written; a "
+            "mask of the count (UpdateMask) leaves the others out",
             "lanes",
             program.steps[number].location,
         )

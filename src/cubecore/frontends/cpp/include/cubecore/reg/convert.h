@@ -1,7 +1,7 @@
 // Conversions in registers. Pages: Cast, Truncate, ExpSub, RegLayout, SatMode, RoundMode.
 #pragma once
 
-#include "cubecore/reg/moves.h"
+#include "cubecore/reg/complex.h"
 #include "cubecore/reg/precision.h"
 
 namespace AscendC {

@@ -39,14 +39,16 @@ inline uint64_t bits_of(const S& scalar) {
 
 template <typename... R>
 inline void read(RegisterEntry& entry, const R&... sources) {
-  static_assert(!(is_pair<R> || ...), "this call does not take pairs of registers");
+  static_assert(!((is_pair<R> || is_complex_pair<R>) || ...),
+                "this call does not take pairs of registers");
   uint32_t n = 0;
   ((entry.sources[n++] = sources.value), ...);
 }
 
 template <typename... R>
 inline void made(RegisterEntry& entry, R&... results) {
-  static_assert(!(is_pair<R> || ...), "this call does not take pairs of registers");
+  static_assert(!((is_pair<R> || is_complex_pair<R>) || ...),
+                "this call does not take pairs of registers");
   uint32_t n = 0;
   ((results.value = entry.results[n++] = cubecore::new_register()), ...);
 }
@@ -107,11 +109,30 @@ constexpr bool keeps_subnormals() {
     return false;
 }
 
+// Calls on complex numbers, part by part (reg/complex.h).
+template <typename U, typename... R>
+inline void complex_lanes(const char* name, U& dst, const MaskReg& mask, const Here& at,
+                          const R&... sources);
+template <typename U, typename... R>
+inline void complex_with_scalar(const char* name, U& dst, const MaskReg& mask, const Here& at,
+                                typename U::ActualT value, const R&... sources);
+template <auto mode, typename U>
+constexpr void require_parts() {
+  static_assert(!is_complex_pair<U> || !merges<mode>(),
+                "complex numbers must be zeroed where the mask is 0, got MERGING");
+  static_assert(is_complex_pair<U> || !cubecore::is_complex<typename U::ActualT>,
+                "a call on complex numbers must take pairs of registers (RegTraitNumTwo); those "
+                "in one register are only moved");
+}
+
 // A merging instruction reads the old destination, too.
 template <auto mode, typename U, typename... R>
 inline void lanes(const char* name, U& dst, const MaskReg& mask, const Here& at,
                   const R&... sources) {
-  if constexpr (is_pair<U>) {
+  require_parts<mode, U>();
+  if constexpr (is_complex_pair<U>) {
+    complex_lanes(name, dst, mask, at, sources...);
+  } else if constexpr (is_pair<U>) {
     for_halves(mask, at, [&](int n, const MaskReg& of_half) {
       lanes<mode>(name, dst.half(n), of_half, at, half_of(sources, n)...);
     });
@@ -131,7 +152,10 @@ inline void lanes(const char* name, U& dst, const MaskReg& mask, const Here& at,
 template <auto mode, typename U, typename S, typename... R>
 inline void with_scalar(const char* name, U& dst, const MaskReg& mask, const Here& at,
                         const S& value, const R&... sources) {
-  if constexpr (is_pair<U>) {
+  require_parts<mode, U>();
+  if constexpr (is_complex_pair<U>) {
+    complex_with_scalar(name, dst, mask, at, typename U::ActualT(value), sources...);
+  } else if constexpr (is_pair<U>) {
     for_halves(mask, at, [&](int n, const MaskReg& of_half) {
       with_scalar<mode>(name, dst.half(n), of_half, at, value, half_of(sources, n)...);
     });

@@ -33,9 +33,19 @@ constexpr const char* half() {
   return part == HighLowPart::LOWEST ? "LOWEST" : "HIGHEST";
 }
 
+// Of complex numbers (reg/complex.h).
+template <typename U>
+inline RegisterEntry& load_parts(const char* mode, U& dst, const volatile void* from,
+                                 const Here& at);
+template <typename U>
+inline RegisterEntry& store_parts(const char* mode, volatile void* to, const U& src,
+                                  const MaskReg& mask, const Here& at);
+
 template <typename U>
 inline RegisterEntry& load(const char* mode, U& dst, const volatile void* from, const Here& at) {
-  if constexpr (is_pair<U>) {
+  if constexpr (is_complex_pair<U>) {
+    return load_parts(mode, dst, from, at);
+  } else if constexpr (is_pair<U>) {
     const auto bytes = static_cast<const volatile char*>(from);
     load(mode, dst.half(0), bytes, at);
     return load(mode, dst.half(1), bytes + VECTOR_REG_WIDTH, at);
@@ -52,7 +62,9 @@ inline RegisterEntry& load(const char* mode, U& dst, const volatile void* from, 
 template <typename U>
 inline RegisterEntry& store(const char* mode, volatile void* to, const U& src, const MaskReg& mask,
                   const Here& at) {
-  if constexpr (is_pair<U>) {
+  if constexpr (is_complex_pair<U>) {
+    return store_parts(mode, to, src, mask, at);
+  } else if constexpr (is_pair<U>) {
     RegisterEntry* last = nullptr;
     for_halves(mask, at, [&](int n, const MaskReg& of_half) {
       auto bytes = static_cast<volatile char*>(to) + n * static_cast<int>(VECTOR_REG_WIDTH);
@@ -147,7 +159,8 @@ inline void store_blocks(volatile void* to, const U& src, uint32_t stride, const
 // The lanes of a pair are twice as many, in as many bits.
 template <typename T, const RegTrait& trait>
 constexpr const char* mask_width() {
-  return trait.REG_NUM == 2 ? "uint32" : width_of<T>();
+  if (trait.REG_NUM == 1) return width_of<T>();
+  return sizeof(T) == 4 ? "uint16" : "uint32";
 }
 // The first lanes of a register, as many as `count`.
 template <typename T>
@@ -586,6 +599,11 @@ template <typename T = DefaultType, typename S, typename U,
 inline void Duplicate(U& dst, S value, CUBECORE_AT) {
   detail::with_scalar<MaskMergeMode::ZEROING>("Duplicate", dst, detail::all_lanes(), at, value);
 }
+template <typename T = DefaultType, auto mode = MaskMergeMode::ZEROING, typename P>
+inline void Duplicate(RegTensor<Complex<P>, RegTraitNumTwo>& dst, Complex<P> value,
+                      const MaskReg& mask, CUBECORE_AT) {
+  detail::with_scalar<mode>("Duplicate", dst, mask, at, value);
+}
 template <typename T = DefaultType, HighLowPart part = HighLowPart::LOWEST,
           auto mode = MaskMergeMode::ZEROING, typename U>
 inline void Duplicate(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
@@ -598,6 +616,10 @@ inline void Move(U& dst, const U& src) {
 template <typename T = DefaultType, MaskMergeMode mode = MaskMergeMode::MERGING, typename U>
 inline void Move(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
   detail::lanes<MaskMergeMode::ZEROING>("Move", dst, mask, at, src, dst);
+}
+template <typename T = DefaultType, typename U>
+inline void Copy(U& dst, const U& src) {
+  dst = src;
 }
 template <typename T = DefaultType, MaskMergeMode mode = MaskMergeMode::MERGING, typename U>
 inline void Copy(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {

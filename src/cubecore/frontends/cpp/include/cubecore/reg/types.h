@@ -46,8 +46,8 @@ struct RegTensor {
 template <typename T>
 struct RegTensor<T, RegTraitNumTwo> {
   static_assert(cubecore::Element<T>::bits == 64,
-                "a pair of registers (RegTraitNumTwo) must be of int64_t or uint64_t; complex "
-                "numbers are not supported");
+                "a pair of registers (RegTraitNumTwo) must be of int64_t, uint64_t, complex32 or "
+                "complex64");
   using ActualT = T;
   uint32_t value = cubecore::UNWRITTEN, variable = 0;
 
@@ -74,10 +74,26 @@ struct RegTensor<T, RegTraitNumTwo> {
  private:
   RegTensor<T> halves_[2];
 };
+// Complex numbers: `reg[0]` has their real parts and `reg[1]` the imaginary ones, as bits.
+template <typename P>
+struct RegTensor<Complex<P>, RegTraitNumTwo> {
+  using ActualT = Complex<P>;
+  using Bits = std::conditional_t<sizeof(P) == 2, uint16_t, uint32_t>;
+  uint32_t value = cubecore::UNWRITTEN, variable = 0;  // as of other pairs
+  RegTensor<Bits> reg[2];
+
+  RegTensor<P>& part(int n) { return reinterpret_cast<RegTensor<P>&>(reg[n]); }
+  const RegTensor<P>& part(int n) const { return reinterpret_cast<const RegTensor<P>&>(reg[n]); }
+};
+
 template <typename U>
 inline constexpr bool is_pair = false;
 template <typename T>
-inline constexpr bool is_pair<RegTensor<T, RegTraitNumTwo>> = true;
+inline constexpr bool is_pair<RegTensor<T, RegTraitNumTwo>> = !cubecore::is_complex<T>;
+template <typename U>
+inline constexpr bool is_complex_pair = false;
+template <typename P>
+inline constexpr bool is_complex_pair<RegTensor<Complex<P>, RegTraitNumTwo>> = true;
 
 struct MaskReg {
   uint32_t value = cubecore::UNWRITTEN, variable;

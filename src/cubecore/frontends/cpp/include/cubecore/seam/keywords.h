@@ -20,6 +20,7 @@
 #define __mix__(...)
 #define __simd_callee__
 #define __simd_vf__
+#define __no_simd_vf_fusion__
 #define __inout_pipe__(...)
 #define __in_pipe__(...)
 #define __out_pipe__(...)

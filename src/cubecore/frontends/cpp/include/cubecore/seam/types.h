@@ -130,6 +130,18 @@ struct int4b_t {
 using int4x2_t = int4b_t;
 
 namespace AscendC {
+// Page complex32/complex64.
+template <typename T>
+struct Complex {
+  T real, imag;
+  Complex() = default;
+  constexpr Complex(T re, T im = T(0.0f)) : real(re), imag(im) {}
+};
+}  // namespace AscendC
+using complex32 = AscendC::Complex<half>;
+using complex64 = AscendC::Complex<float>;
+
+namespace AscendC {
 using int4b_t = ::int4b_t;
 using half = ::half;
 using bfloat16_t = ::bfloat16_t;
@@ -167,7 +179,14 @@ CUBECORE_ELEMENT(fp8_e8m0_t, "float8_e8m0fnu", 8)
 CUBECORE_ELEMENT(hifloat8_t, "hifloat8", 8)
 CUBECORE_ELEMENT(fp4x2_e2m1_t, "float4_e2m1fn", 4)
 CUBECORE_ELEMENT(fp4x2_e1m2_t, "float4_e1m2", 4)
+CUBECORE_ELEMENT(complex32, "uint32", 32)
+CUBECORE_ELEMENT(complex64, "uint64", 64)
 #undef CUBECORE_ELEMENT
+
+template <typename T>
+inline constexpr bool is_complex = false;
+template <typename T>
+inline constexpr bool is_complex<AscendC::Complex<T>> = true;
 
 template <typename T>
 constexpr bool is_half = std::is_same_v<T, half> || std::is_same_v<T, bfloat16_t>;
