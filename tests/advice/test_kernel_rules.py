@@ -116,6 +116,7 @@ def assert_named(cause: str, slow: TimedLaunch, better: TimedLaunch, source: Pat
 
 
 @needs_compiler
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("cause", CPP)
 def test_cpp_kernels_hear_why_they_are_slow(cause, tmp_path):
     file = PAIRS / f"{cause}.cpp"
@@ -161,6 +162,7 @@ VECTOR_FUNCTIONS = {
 
 
 @needs_compiler
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("cause", VECTOR_FUNCTIONS)
 def test_vector_functions_hear_what_bounds_them(cause):
     file, timed = PAIRS / f"{cause}.cpp", []
@@ -237,6 +239,7 @@ a core that load the same rows of A; and barriers in place of the flags that `ad
 
 
 @needs_compiler
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("example", CASES)
 def test_examples_hear_nothing_that_is_not_true(example):
     file, name = example
