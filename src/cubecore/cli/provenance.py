@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from cubecore.cli.streams import speaks_chinese
 from cubecore.cli.values import InputFile
 from cubecore.presented.provenance import PageProvenance, with_provenance
 
@@ -19,6 +20,8 @@ _SMALL_BYTES = 1 << 20
 def signed(page: str, chip: str = "") -> str:
     """Return a page with the command that makes it, the time, its inputs and the chip.
 
+    It is in the language of the texts for people.
+
     Without a command it is a program of `cubecore c++` that runs, by the name that it was called.
     """
     context = click.get_current_context(silent=True)
@@ -28,7 +31,12 @@ def signed(page: str, chip: str = "") -> str:
         command = ["cubecore", *(context.find_root().obj or sys.argv[1:])]
         inputs = dict(_digests(context))
     now = datetime.now(UTC).isoformat(sep=" ", timespec="seconds").replace("+00:00", " UTC")
-    return with_provenance(page, PageProvenance(shlex.join(command), now, inputs, chip))
+    page = with_provenance(page, PageProvenance(shlex.join(command), now, inputs, chip))
+    if not speaks_chinese():
+        return page
+    from cubecore.cli.zh.pages import chinese_page  # only with Chinese
+
+    return chinese_page(page)
 
 
 def _digests(context: click.Context) -> Iterator[tuple[str, str]]:

@@ -29,7 +29,7 @@ _GROUPS: dict[str, str] = {
 in none stands first, under the command's own options."""
 
 
-LANG_HELP = "language of help, findings and advice (default: LANG's, else en)"
+LANG_HELP = "language of help, findings, advice and reports (default: LANG's, else en)"
 
 
 def _titles() -> dict[str, str]:
