@@ -170,7 +170,7 @@ class Flow:
         known = np.unique(makers)
         if known.size == 1:
             self._require_latest(leaf.entries, made)
-            return ValueSource(int(known[0]), int(slots.reshape(-1)[0]))
+            return ValueSource(int(known[0]), _one_slot(slots))
         # Two makers: one before a loop, and the loop's own body, which makes the value that its
         # next trip reads. On the first trip of that loop, and on no other, the former is read.
         for axis, level in enumerate(levels):
@@ -181,8 +181,8 @@ class Flow:
                 values_made = np.moveaxis(made, axis, 0)
                 self._require_latest(uses[0], values_made[0])
                 self._require_latest(uses[1:], values_made[1:])
-                initial = ValueSource(int(begin[0]), int(behind[0].reshape(-1)[0]))
-                return ValueSource(int(rest[0]), int(behind[1].reshape(-1)[0]), level, initial)
+                initial = ValueSource(int(begin[0]), _one_slot(behind[0]))
+                return ValueSource(int(rest[0]), _one_slot(behind[1:]), level, initial)
         raise UnfoldableError
 
     def _require_latest(self, uses: Indices, made: Indices) -> None:
@@ -193,6 +193,15 @@ class Flow:
         latest = order[np.searchsorted(order, uses.reshape(-1)) - 1]
         if not np.array_equal(latest, made.reshape(-1)):
             raise UnfoldableError
+
+
+def _one_slot(slots: Indices) -> int:
+    """Return which result of its maker a value is on all trips."""
+    # Stores of both results of one call on one line look like two trips of a loop.
+    first = int(slots.reshape(-1)[0])
+    if (slots != first).any():
+        raise UnfoldableError
+    return first
 
 
 class UnfoldableError(Exception):

@@ -8,6 +8,7 @@
 #include "cubecore/reg/fill.h"
 #include "cubecore/reg/indexed.h"
 #include "cubecore/reg/loops.h"
+#include "cubecore/reg/rearranged.h"
 
 using vector_load_unalign = AscendC::Reg::UnalignRegForLoad;
 using vector_store_unalign = AscendC::Reg::UnalignRegForStore;
