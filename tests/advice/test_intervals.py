@@ -44,6 +44,18 @@ def test_other_kinds_have_no_part_in_it_and_the_prediction_is_always_inside():
     assert made.low_us < 100 < made.high_us == pytest.approx(100 * math.exp(0.5))
 
 
+def test_an_operator_that_nobody_measured_has_a_wider_interval_and_says_so():
+    softmax = [Residual("a", "2201", "operator", 16, 100.0, i / 100, "softmax") for i in range(25)]
+    known, unknown = (
+        interval_among(softmax, 100.0, "2201", "operator", 16, op) for op in ("softmax", "rotary")
+    )
+    assert math.log(unknown.high_us / 100) == pytest.approx(1.2 * math.log(known.high_us / 100))
+    assert (known.measured, unknown.measured) == (True, False)
+    after = "(no measured kernel of this kind: from errors on others, and wider)"
+    assert interval_line(unknown).endswith(after)
+    assert unknown.to_json()["measured"] is False
+
+
 def test_every_residual_is_of_a_publication_and_finite():
     assert len(residuals()) > 200
     for one in residuals():

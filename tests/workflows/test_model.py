@@ -89,6 +89,20 @@ def test_the_interval_of_a_step_adds_up_those_of_its_parts(small):
     assert operator.interval == time_operator(operator.op, shape, a="bfloat16").interval
 
 
+def test_the_share_of_measured_kinds_of_kernels_is_stated(small):
+    kinds = [row for row in small.terms if row.us and not (row.interval and row.interval.measured)]
+    experts = [row for row in small.rows if row.product.name.startswith("experts ")]
+    experts = [row for row in experts if "fused" in row.product.variants]
+    rest = small.unmeasured("fused")
+    assert set(rest) == {*(row.op for row in kinds), *(row.product.name for row in experts)}
+    own = sum(row.step_us for row in kinds) + sum(r.us * r.product.launches for r in experts)
+    assert sum(rest.values()) == pytest.approx(own)
+    share = 1 - own / small.counted_us("fused")
+    line = f"\n{share:.0%} of it is of measured kinds of kernels; no published time is of "
+    assert line in small.text
+    assert small.to_json()["whole"][0]["unmeasured_us"] == rest
+
+
 def test_operators_have_the_time_of_time(bare):
     for row in bare.terms:
         if row.us is not None:

@@ -1,10 +1,13 @@
 """Operators: what they compute is right on the machine, their times follow the work, bad input."""
 
+from functools import partial
+
 import pytest
 
 import cubecore
 from cubecore.isa.vector.registers.vector_function import VectorFunction
-from cubecore.kernels.operators import functions
+from cubecore.kernels.operators import functions, named
+from cubecore.kernels.operators.attention_shape import AttentionShape
 from cubecore.kernels.operators.functions import FUNCTIONS
 from cubecore.workflows.operators import results
 from cubecore.workflows.operators.operator_run import run_operator
@@ -83,6 +86,17 @@ def test_operators_of_several_extents_are_right(op, shape, a):
 )
 def test_kernels_of_a2_are_right_on_950(op, shape):
     done = run_operator(op, shape, chip=CHIP_950)
+    assert done.findings == ()
+    assert done.verified, done.worst
+
+
+@pytest.mark.parametrize(
+    "shape", ["1x64x1088x128", "2x16x256x64", "1x128x512x64", "1x64x576x128", "1x32x448x256"]
+)
+def test_attention_that_is_two_blocks_ahead_is_right(monkeypatch, shape):
+    """Blocks of keys: fewer than it is ahead, as many, more, and a shorter last one."""
+    monkeypatch.setattr(named, "AttentionShape", partial(AttentionShape, ahead=2))
+    done = run_operator("attention", shape)
     assert done.findings == ()
     assert done.verified, done.worst
 

@@ -59,7 +59,9 @@ def _holds(one: FitCase, held: MeasuredPair) -> bool:
     """Return whether the interval that is made without a case's publication holds it."""
     source, chip = one.point.repository, one.case.chip
     others = [each for each in residuals() if each.source != source]
-    found = interval_among(others, held.predicted_us, chip.arch, one.case.group, input_bits(one))
+    found = interval_among(
+        others, held.predicted_us, chip.arch, one.case.group, input_bits(one), one.point.op
+    )
     return found.holds(held.measured_us)
 
 
@@ -84,6 +86,7 @@ def residuals_of(fits: Fits) -> list[Residual]:
             input_bits(case.one),
             float(f"{case.held.predicted_us:.4g}"),
             float(f"{-math.log1p(case.held.error):.4f}"),
+            case.one.point.op,
         )
         for case in left_out_cases(fits)
     ]

@@ -4,7 +4,8 @@
 publication predicted. A prediction's interval comes from those of them that are nearest: of the
 same kind of kernel, of nearly its time, on the same architecture, of elements of the same size. It
 reaches as far as 80 % of them were off, up and down alike, since the sign of one publication's
-errors says nothing of another's; and it grows with how far they are away.
+errors says nothing of another's; and it grows with how far they are away, and where no operator of
+its name was measured.
 """
 
 import json
@@ -26,7 +27,7 @@ SHARE = 0.8
 """The share of cases that an interval is made to hold."""
 NEAREST = 40
 """The residuals that an interval is made of."""
-PRODUCT, VECTOR = "product", "vector"
+PRODUCT, VECTOR, ATTENTION = "product", "vector", "attention"
 _KINDS = {
     "known": (PRODUCT, ""),
     "library": (PRODUCT, "library"),
@@ -34,12 +35,16 @@ _KINDS = {
     "vector": (VECTOR, ""),
     "vector library": (VECTOR, "library"),
     "operator": (VECTOR, "library"),
+    ATTENTION: (ATTENTION, ""),
 }
 """The kind of kernel of a group of cases, and whether its code was guessed."""
 _OTHER_ARCH, _OTHER_BITS, _GUESSED = 1.5, 0.5, 2.0
 """The distance of residuals that differ in more than the time, in factors of 2 of the time."""
-_GROWTH = 0.05
+_GROWTH = 0.04
 """The widening of an interval for each factor of 2 that its residuals are away."""
+_UNMEASURED = 1.2
+"""The widening for an operator of which no kernel was measured: with each operator's residuals left
+out in turn, and those of four cases or more counting the same, such intervals hold 81 % of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,7 @@ class Residual:
     """The ratio of measured over predicted of a case, and what kind of case it is.
 
     `bits` are those of an element of the inputs, `us` is the prediction of the fit without
-    `source`, `ratio` a logarithm.
+    `source`, `ratio` a logarithm, `op` the operator, empty of a product.
     """
 
     source: str
@@ -56,18 +61,24 @@ class Residual:
     bits: int
     us: float
     ratio: float
+    op: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The times between which a kernel is expected to end, in so many of 10 cases."""
+    """The times between which a kernel is expected to end, in so many of 10 cases.
+
+    Not `measured`: no kernel of the operator is among the measured ones.
+    """
 
     low_us: float
     high_us: float
+    measured: bool = True
 
     def to_json(self) -> "Json":
-        """Return both ends, and the share of cases that they are made to hold."""
-        return {"low_us": self.low_us, "high_us": self.high_us, "share": SHARE}
+        """Return both ends, the share of cases that they hold, and whether such were measured."""
+        ends = {"low_us": self.low_us, "high_us": self.high_us}
+        return {**ends, "share": SHARE, "measured": self.measured}
 
     def holds(self, us: float) -> bool:
         """Return whether a time lies in the interval."""
@@ -81,7 +92,7 @@ def residuals() -> tuple[Residual, ...]:
     return tuple(Residual(*row) for row in rows)
 
 
-def interval(us: float, arch: str, group: str, bits: int) -> Interval:
+def interval(us: float, arch: str, group: str, bits: int, op: str = "") -> Interval:
     """Return the interval of a prediction.
 
     Parameters
@@ -95,12 +106,14 @@ def interval(us: float, arch: str, group: str, bits: int) -> Interval:
         known, `vector` for one of vector cores.
     bits : int
         The bits of an element of its inputs.
+    op : str
+        The operator; empty of a product, and of a kernel of which no more is known.
     """
-    return interval_among(residuals(), us, arch, group, bits)
+    return interval_among(residuals(), us, arch, group, bits, op)
 
 
 def interval_among(
-    those: Sequence[Residual], us: float, arch: str, group: str, bits: int
+    those: Sequence[Residual], us: float, arch: str, group: str, bits: int, op: str = ""
 ) -> Interval:
     """Return the interval of a prediction, made of the nearest of `those`."""
     kind, guessed = _KINDS[group]
@@ -114,7 +127,9 @@ def interval_among(
     nearest = sorted((distance(one), one.ratio) for one in of_kind)[:NEAREST]
     off = _quantile(sorted(abs(ratio) for _, ratio in nearest), SHARE)
     wider = 1 + _GROWTH * sum(away for away, _ in nearest) / max(len(nearest), 1)
-    return Interval(us * math.exp(-off * wider), us * math.exp(off * wider))
+    measured = not op or any(one.op == op for one in of_kind)
+    off *= wider if measured else wider * _UNMEASURED
+    return Interval(us * math.exp(-off), us * math.exp(off), measured)
 
 
 def _quantile(values: Sequence[float], share: float) -> float:
@@ -129,7 +144,10 @@ def _quantile(values: Sequence[float], share: float) -> float:
 
 def interval_line(interval: Interval) -> str:
     """Return an interval in words: 80% interval 34 to 45 us."""
-    return f"80% interval {interval_range(interval)} (from errors on similar measured kernels)"
+    reason = "from errors on similar measured kernels"
+    if not interval.measured:
+        reason = "no measured kernel of this kind: from errors on others, and wider"
+    return f"80% interval {interval_range(interval)} ({reason})"
 
 
 def interval_range(interval: Interval) -> str:

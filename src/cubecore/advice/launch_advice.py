@@ -49,4 +49,5 @@ def not_modelled_in(
     def again(other: Launch) -> Timeline:
         raise AssertionError(f"{other} is timed for what has no cost")
 
+    # These rules only look: what has no cost in the model cannot be timed without it.
     return uncharged(KernelCase(launch, chip, timeline, again, reads))

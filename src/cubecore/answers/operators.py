@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cubecore.advice.intervals import Interval, interval
+from cubecore.advice.intervals import ATTENTION, Interval, interval
 from cubecore.lazy_dataclass import dataclass
 from cubecore.models.collectives import COLLECTIVES
 from cubecore.models.operators import OPERATOR_TERMS
@@ -43,8 +43,9 @@ class TimedOperator:
     @property
     def interval(self) -> Interval:
         """The time's interval, by how far the model was off on operators that no fit has seen."""
-        group = "operator" if self.problem.rows else "vector library"
-        return interval(self.timeline.us, self.chip.arch, group, self.problem.dtype.bits)
+        op = self.problem.op
+        group = op if op == ATTENTION else "operator" if self.problem.rows else "vector library"
+        return interval(self.timeline.us, self.chip.arch, group, self.problem.dtype.bits, op)
 
     def to_json(self) -> Json:
         """Return the operator, its chip and its timeline."""

@@ -31,7 +31,8 @@ class Elementwise:
 
     `work` is what the Vector unit does to a tile: (instruction, how often, its element type). A
     core takes `tile` elements at a time and holds `buffers` tiles of each array, `skew_bytes` apart
-    beyond their size. `past_l2`: the inputs do not stay in L2.
+    beyond their size. `past_l2`: the inputs do not stay in L2. The result is written `outputs`
+    times, to arrays of their own, which is for timing alone.
     """
 
     elements: int
@@ -43,6 +44,12 @@ class Elementwise:
     cores: int
     skew_bytes: int = 0
     past_l2: bool = False
+    outputs: int = 1
+
+    @property
+    def results(self) -> list[str]:
+        """The names of the arrays that are written."""
+        return ["y", *(f"y{i}" for i in range(1, self.outputs))]
 
 
 def elementwise_launch(kernel: Elementwise) -> Launch:
@@ -56,11 +63,13 @@ def elementwise_launch(kernel: Elementwise) -> Launch:
         length = min(share, kernel.elements - core * share)
         tree = trees.setdefault(length, _Tree(kernel, length))
         offset = kernel.dtype.bytes_of(core * share)
-        slots = {var: (name, offset) for var, name in zip(tree.slots, (*names, "y"), strict=True)}
+        arrays = zip(tree.slots, (*names, *kernel.results), strict=True)
+        slots = {var: (name, offset) for var, name in arrays}
         cores.append(on_vector_core(core, tree.program, slots))
-    tensors = (*(TensorSpec(name, size) for name in names), TensorSpec("y", size, output=True))
+    tensors = [TensorSpec(name, size) for name in names]
+    tensors += [TensorSpec(name, size, output=True) for name in kernel.results]
     past = frozenset(names) if kernel.past_l2 else frozenset()
-    return Launch(tensors, tuple(cores), KIND, past_l2=past)
+    return Launch(tuple(tensors), tuple(cores), KIND, past_l2=past)
 
 
 def on_vector_core(
@@ -76,7 +85,8 @@ class _Tree:
     def __init__(self, kernel: Elementwise, elements: int) -> None:
         b = Builder(f"elementwise_{elements}", KIND)
         self.kernel, self.builder, self.flags = kernel, b, Flags(b)
-        self.slots = [b.slot(f"x{i}") for i in range(kernel.inputs)] + [b.slot("y")]
+        self.slots = [b.slot(f"x{i}") for i in range(kernel.inputs)]
+        self.slots += [b.slot(name) for name in kernel.results]
         self.ring = Ring(b, "buffer", kernel.buffers)
         with self.flags.raised(of_tiles(kernel.buffers)):
             for index, length in b.split("tile", elements, kernel.tile):
@@ -90,7 +100,7 @@ class _Tree:
         blocks = ceil_div(kernel.dtype.bytes_of(length), DATA_BLOCK_BYTES)
         first = event * (buffer_bytes * (kernel.inputs + 1))
         self.flags.wait("V", "MTE2", event)
-        for number, slot in enumerate(self.slots[:-1]):
+        for number, slot in enumerate(self.slots[: kernel.inputs]):
             copy = CopyGmToUbuf(n_burst=1, len_burst=blocks)
             b.issue(copy, first + number * buffer_bytes, Expr.of(slot) + offset)
         self.flags.set("MTE2", "V", event)
@@ -107,7 +117,8 @@ class _Tree:
         self.flags.set("V", "MTE3", event)
         self.flags.wait("V", "MTE3", event)
         out = CopyUbufToGm(n_burst=1, len_burst=blocks)
-        b.issue(out, Expr.of(self.slots[-1]) + offset, to)
+        for slot in self.slots[kernel.inputs :]:
+            b.issue(out, Expr.of(slot) + offset, to)
         self.flags.set("MTE3", "V", event)
         self.ring.next()
 

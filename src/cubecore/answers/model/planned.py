@@ -28,6 +28,7 @@ NOT_COUNTED = (*TERMS, "writes of the cache", "routing", "sampling", "time betwe
 """Parts of a step that are no matmuls of weights; no total of matmuls has them."""
 STEP = "step"
 
+_EXPERTS = "experts "
 _PROJECTIONS = "projections"
 """The matmuls of attention, whose scores and values are the term of that name."""
 
@@ -54,6 +55,11 @@ class PlannedProduct:
             return None
         problem = self.request.problem
         return interval(self.us, self.request.chip.arch, "known", problem.a_type.bits)
+
+    @property
+    def is_measured(self) -> bool:
+        """True of one matmul a launch: no published time is of experts' in one."""
+        return not self.product.name.startswith(_EXPERTS)
 
     @property
     def weight_bytes(self) -> int:
@@ -283,6 +289,21 @@ class PlannedStep:
             whole + sum((part.high_us - us) * count for us, part, count in known),
         )
 
+    def unmeasured(self, variant: str) -> Mapping[str, float]:
+        """Return the microseconds of a step in kinds of kernels of which none was measured.
+
+        Experts' matmuls in one launch, operators that no publication times, collectives.
+        """
+        found: dict[str, float] = {}
+        for row in self.rows:
+            if variant in row.product.variants and row.us and not row.is_measured:
+                name = row.product.name
+                found[name] = found.get(name, 0.0) + row.us * row.product.launches
+        for term in self.terms:
+            if term.us and (term.interval is None or not term.interval.measured):
+                found[term.op] = found.get(term.op, 0.0) + term.step_us
+        return found
+
     @property
     def not_counted(self) -> tuple[str, ...]:
         """The terms that the time of a step leaves out, or has in part."""
@@ -360,6 +381,7 @@ class PlannedStep:
             "counted_us": self.counted_us(variant),
             "missing": list(self.missing(variant)),
             "tokens_per_second": self.tokens_per_second(variant),
+            "unmeasured_us": dict(self.unmeasured(variant)),
             "tpot_us": us if decodes else None,
             "ttft_us": None if decodes else us,
             "parts": [part.to_json() for part in self.parts(variant)],
@@ -386,7 +408,7 @@ def _assumed(step: PlannedStep) -> Iterator[str]:
         )
     layout = "" if problem.format_b == "ND" else ", in NZ"
     yield f"weights are stored [n, k], as in the checkpoint{layout}"
-    if any(row.product.name.startswith("experts ") for row in step.rows):
+    if any(not row.is_measured for row in step.rows):
         yield "tokens spread evenly over the experts, whose matmuls are one launch"
     if step.step.phase == "prefill":
         yield "the head computes the last token of each sequence"

@@ -73,7 +73,8 @@ def serving_lines(answer: PlannedStep) -> list[str]:
     lines = [_verdict(answer, variant) for variant in BOTH]
     if lines[0] == lines[1].replace(BOTH[1], BOTH[0]):
         lines = lines[:1]
-    lines += [sentence for sentence in (_longest(answer), memory_line(answer)) if sentence]
+    sentences = (_longest(answer), _measured(answer), memory_line(answer))
+    lines += [sentence for sentence in sentences if sentence]
     if (least := _least_line(answer)) is not None:
         lines.append(least)
     return [*lines, *answer.remarks]
@@ -114,6 +115,20 @@ def _longest(answer: PlannedStep) -> str:
     share = longest.us / answer.counted_us(BOTH[0])
     name = f"{longest.name[0].upper()}{longest.name[1:]}"
     return f"{name} takes {share:.0%} of it, bounded by {bound_of(longest.limited_by)}"
+
+
+def _measured(answer: PlannedStep) -> str:
+    """Return what share of a step rests on kinds of kernels that were measured."""
+    us, rest = answer.counted_us(BOTH[0]), answer.unmeasured(BOTH[0])
+    if not us:
+        return ""
+    share = f"{1 - sum(rest.values()) / us:.0%} of it is of measured kinds of kernels"
+    longest = sorted(rest, key=lambda name: -rest[name])[:_SHOWN]
+    return f"{share}; no published time is of {', '.join(longest)}" if rest else share
+
+
+_SHOWN = 4
+"""Kinds of kernels without a measurement that are named, those that take longest."""
 
 
 def memory_line(answer: PlannedStep) -> str:

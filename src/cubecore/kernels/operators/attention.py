@@ -4,7 +4,8 @@ An AI Core takes up to 64 rows of Q and goes over the keys in blocks. Its AIC mu
 AIVs, each with half the rows, keep the softmax as it grows (`attention_rows`). Scores,
 probabilities and sums pass through global memory, two slots of each for an AI Core; three flags
 count blocks of keys. The AIC multiplies Q K_(j+1)^T before it waits for P_j, so that both sides
-work. It is the kernel of examples/kernels/flash_attention.py, with shapes as parameters.
+work; with three slots Q K_(j+2)^T, too, as kernels do that are tuned by hand. It is the kernel of
+examples/kernels/flash_attention.py, with shapes as parameters.
 """
 
 from collections.abc import Iterator
@@ -35,8 +36,8 @@ from cubecore.kernels.operators.attention_shape import (
 )
 from cubecore.units import FRACTAL_BYTES, FRACTAL_ROWS
 
-_KEYS_FREE, _VALUES_FREE, _QUERIES_FREE = 0, 2, 4
-"""Events of MTE1 to MTE2: of the two slots of K, of those of V and P, of Q."""
+_KEYS_FREE, _VALUES_FREE, _QUERIES_FREE = 0, 3, 6
+"""Events of MTE1 to MTE2: of the slots of K, of those of V and P, of Q."""
 _LEFT_FREE = 2
 """The event of the Cube to MTE1 for Q in L0A; 0 and 1 are those of L0B's slots."""
 _SUM_FREE = 2
@@ -68,7 +69,7 @@ def _tensors(shape: AttentionShape, cores: int) -> Iterator[TensorSpec]:
     yield TensorSpec("v", shape.kv_bytes)
     yield TensorSpec("y", shape.q_bytes, output=True)
     for name, size in shape.workspace.items():
-        yield TensorSpec(name, 2 * cores * size, output=True)
+        yield TensorSpec(name, shape.slots * cores * size, output=True)
 
 
 class _Products:
@@ -80,16 +81,16 @@ class _Products:
         self.flags = Flags(b)
         self.slots: list[dict[str, Var]] = []
         self.made = {name: b.slot(name) for name in s.workspace}
-        # L1 from byte 0 on: Q, then two slots each of K_j, V_j and P_j, so that one is loaded while
-        # the other one is multiplied. L0A: Q for all key blocks, then two slots of P_j's parts.
+        # L1 from byte 0 on: Q, then slots of K_j, V_j and P_j, so that one is loaded while another
+        # one is multiplied. L0A: Q for all key blocks, then two slots of P_j's parts.
         # L0C: both parts of S_j in float32, then O_j.
         size, at = s.dtype.size_bytes, 0
         places = {}
         for name, bytes_each, count in (
             ("q", s.rows * s.width * size, 1),
-            ("k", s.block * s.width * size, 2),
-            ("v", s.block * s.width * size, 2),
-            ("p", s.rows * s.block * size, 2),
+            ("k", s.block * s.width * size, s.slots),
+            ("v", s.block * s.width * size, s.slots),
+            ("p", s.rows * s.block * size, s.slots),
         ):
             places[name] = (at, bytes_each)
             at += bytes_each * count
@@ -102,7 +103,8 @@ class _Products:
         self.l0 = b.scalar("l0")
         # All slots are free at first: their flags are raised before the loops and lowered behind
         # them, so that the loops need no case for the first turn.
-        up = [("MTE1", "MTE2", event) for event in range(_QUERIES_FREE + 1)]
+        up = [("MTE1", "MTE2", first + n) for first in (0, _VALUES_FREE) for n in range(s.slots)]
+        up += [("MTE1", "MTE2", _QUERIES_FREE)]
         up += [("M", "MTE1", event) for event in range(_LEFT_FREE + 1)]
         up += [("FIX", "M", event) for event in range(_SUM_FREE + 1)]
         with self.flags.raised(up):
@@ -119,7 +121,8 @@ class _Products:
     def on_core(self, core: int, share: tuple[AttentionPart, ...]) -> CoreProgram:
         """Return the tree with its slots filled for the parts of a core."""
         slots = {
-            var: (name, 2 * core * self.shape.workspace[name]) for name, var in self.made.items()
+            var: (name, self.shape.slots * core * self.shape.workspace[name])
+            for name, var in self.made.items()
         }
         for part, named in zip(share, self.slots, strict=True):
             slots[named["q"]] = ("q", part.query)
@@ -133,24 +136,31 @@ class _Products:
         flags.wait("MTE1", "MTE2", _QUERIES_FREE)
         self._fractals(self.l1["q"][0], q, s.rows, s.width)
         # S_{j+1} is computed before O_j: meanwhile the vector cores make P_j of S_j. The order is
-        # S_0, (S_1, O_0), (S_2, O_1), ..., O_last; `turn` is the parity of the block whose O comes
-        # next.
-        whole, tail = divmod(s.keys, s.block)
-        self._scores(s.block, matrices, Expr(0), first=True)
-        with self.builder.loop("keys", whole - 1) as block:
-            self._scores(s.block, matrices, block + 1)
+        # S_0, (S_1, O_0), (S_2, O_1), ..., O_last, with `ahead` of 2 S_0, S_1, (S_2, O_0), ...;
+        # `turn` is the slot of the block whose O comes next.
+        blocks, ahead = s.blocks, min(s.ahead, len(s.blocks))
+        for number in range(ahead):
+            self._scores(blocks[number], matrices, Expr(number), Expr(number), first=not number)
+        behind = len(blocks) - ahead
+        # All blocks but the last are equal: where that one is shorter, its turn is not in the loop.
+        short = bool(behind) and blocks[-1] != s.block
+        slot = (self.turn.value + ahead) % s.slots
+        with self.builder.loop("keys", behind - short) as block:
+            self._scores(s.block, matrices, block + ahead, slot)
             self._values(s.block)
-        if tail:
-            self._scores(tail, matrices, Expr(whole))
+        if short:
+            self._scores(blocks[-1], matrices, Expr(len(blocks) - 1), slot)
             self._values(s.block)
-        self._values(tail or s.block)
+        for keys in blocks[behind:]:
+            self._values(keys)
         flags.set("M", "MTE1", _LEFT_FREE)
 
-    def _scores(self, keys: int, matrices: list[Expr], block: Expr, *, first: bool = False) -> None:
+    def _scores(
+        self, keys: int, matrices: list[Expr], block: Expr, slot: Expr, *, first: bool = False
+    ) -> None:
         """Load K_j and V_j; multiply Q by K_j^T, which does not wait for V_j."""
         s, b, flags = self.shape, self.builder, self.flags
         size = s.dtype.size_bytes
-        slot = Expr(0) if first else (self.turn.value + 1) % 2
         at = block * (s.block * s.width * size)
         for name, free, matrix in zip("kv", (_KEYS_FREE, _VALUES_FREE), matrices, strict=True):
             flags.wait("MTE1", "MTE2", slot + free)
@@ -213,7 +223,7 @@ class _Products:
         values = Expr.of(self.made["values"]) + slot * s.workspace["values"]
         self._store(values, Expr(self.o_l0), s.width, s.width, _SUM_FREE)
         b.issue(FftsCrossCoreSync(on="FIX", mode=2, flag_id=VALUES))
-        self.turn.set((self.turn.value + 1) % 2)
+        self.turn.set((self.turn.value + 1) % s.slots)
 
     def _l1(self, name: str, slot: Expr) -> Expr:
         at, apart = self.l1[name]

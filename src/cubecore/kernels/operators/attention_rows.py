@@ -51,7 +51,7 @@ class AttentionRows:
         self.flags = Flags(b)
         self.made: dict[str, Var] = {name: b.slot(name) for name in shape.workspace}
         self.at = self._places()
-        self.turn = b.scalar("turn")
+        self.turn, self.even = b.scalar("turn"), b.scalar("even")
         self.out: list[Var] = []
         up = [("V", "MTE2", event) for event in range(_VALUES_FREE + 2)]
         up += [("MTE3", "V", event) for event in range(_OUT_FREE + 1)]
@@ -72,7 +72,7 @@ class AttentionRows:
         pitches = {"scores": 4 * s.block, "chances": s.dtype.size_bytes * s.block}
         pitches["values"] = 4 * s.width
         slots = {
-            var: (name, 2 * core * s.workspace[name] + first * pitches[name])
+            var: (name, s.slots * core * s.workspace[name] + first * pitches[name])
             for name, var in self.made.items()
         }
         away = first * s.width * s.dtype.size_bytes
@@ -80,7 +80,7 @@ class AttentionRows:
         return CoreProgram(core, self.program, slots, sub=1 + self.second)
 
     def _places(self) -> Mapping[str, tuple[int, int]]:
-        """Return where the buffers lie in UB, and how far apart their two slots are."""
+        """Return where the buffers lie in UB, and how far apart their slots are."""
         s, rows = self.shape, self.share
         size = s.dtype.size_bytes
         sizes = {
@@ -91,7 +91,7 @@ class AttentionRows:
             "out": (size * rows * s.width, 1),
             "folded": (4 * rows * LANES, 1),
             "top": (DATA_BLOCK_BYTES * rows, 2),
-            "fade": (DATA_BLOCK_BYTES * rows, 2),
+            "fade": (DATA_BLOCK_BYTES * rows, s.slots),
             **dict.fromkeys(("eighth", "sum", "new"), (DATA_BLOCK_BYTES * rows, 1)),
             "one": (max(4 * rows, DATA_BLOCK_BYTES), 1),
         }
@@ -109,24 +109,30 @@ class AttentionRows:
         """Follow the matmuls with every block of keys, and write O."""
         s, flags = self.shape, self.flags
         self.turn.set(0)
+        self.even.set(0)
         self._barrier()
         self._fill("top", _LOWEST, self.stats, slot=1)
         self._fill("sum", 0.0, self.stats)
         self._fill("o", 0.0, self.share * s.width // LANES)
         self._barrier()
         # A software pipeline over blocks of keys: P_(j+1) is made before O_j is added, as the AIC
-        # is then still at work on O_j. Slots of S, P, `top` and `fade` alternate; `turn` is the
-        # slot of the block whose values are added, the other one is `ahead`.
-        whole, tail = divmod(s.keys, s.block)
-        self._chances(s.block, Expr(0))
-        ahead = (self.turn.value + 1) % 2
-        with self.builder.loop("keys", whole - 1):
-            self._chances(s.block, ahead)
+        # is then still at work on O_j; with `ahead` of 2 P_(j+2), too. `turn` is the slot of the
+        # block whose values are added, in what is handed over and of `fade`; in UB the slots of S,
+        # P, O_j and `top` alternate, by `even`.
+        blocks, ahead = s.blocks, min(s.ahead, len(s.blocks))
+        for number in range(ahead):
+            self._chances(blocks[number], Expr(number), Expr(number % 2))
+        behind = len(blocks) - ahead
+        short = bool(behind) and blocks[-1] != s.block
+        slot, parity = (self.turn.value + ahead) % s.slots, (self.even.value + ahead) % 2
+        with self.builder.loop("keys", behind - short):
+            self._chances(s.block, slot, parity)
             self._add_values()
-        if tail:
-            self._chances(tail, ahead)
+        if short:
+            self._chances(blocks[-1], slot, parity)
             self._add_values()
-        self._add_values()
+        for _ in range(ahead):
+            self._add_values()
         self._barrier()
         for part in range(0, s.width, LANES):
             self._by_row("vdiv", self._in("o") + 4 * part, self._in("sum"), s.width)
@@ -141,14 +147,14 @@ class AttentionRows:
         self.builder.issue(store, out, self._in("out"))
         flags.set("MTE3", "V", _OUT_FREE)
 
-    def _chances(self, keys: int, slot: Expr) -> None:
-        """Make P_j of S_j, whose rows lie `block` keys apart."""
+    def _chances(self, keys: int, slot: Expr, parity: Expr) -> None:
+        """Make P_j of S_j, whose rows lie `block` keys apart, in slot `parity` of UB."""
         s, b, flags = self.shape, self.builder, self.flags
         # Online softmax for one block: scale the scores, raise the running maximum (`_grow`),
         # subtract it, exponentiate, hand P_j to the AIC, and update the running sum: sum = sum *
         # fade + row sums of P_j.
-        scores, size = self._in("s", slot), s.dtype.size_bytes
-        flags.wait("V", "MTE2", slot + _SCORES_FREE)
+        scores, size = self._in("s", parity), s.dtype.size_bytes
+        flags.wait("V", "MTE2", parity + _SCORES_FREE)
         b.issue(WaitFlagDev(flag_id=SCORES))
         rest = 4 * (s.block - keys)
         load = CopyGmToUbufAlign(
@@ -159,19 +165,19 @@ class AttentionRows:
             dst_gap=rest // DATA_BLOCK_BYTES,
         )
         b.issue(load, scores, Expr.of(self.made["scores"]) + slot * s.workspace["scores"])
-        flags.set("MTE2", "V", slot)
-        flags.wait("MTE2", "V", slot)
+        flags.set("MTE2", "V", parity)
+        flags.wait("MTE2", "V", parity)
         self._all("vmuls", scores, keys, value=float_code(1 / math.sqrt(s.width)))
-        self._grow(scores, keys, slot)
+        self._grow(scores, keys, slot, parity)
         for part in range(0, keys, LANES):
-            self._by_row("vsub", scores + 4 * part, self._in("top", slot), s.block)
+            self._by_row("vsub", scores + 4 * part, self._in("top", parity), s.block)
         self._barrier()
         self._all("vexp", scores, keys)
         self._barrier()
-        flags.wait("MTE3", "V", slot)
-        self._narrow(self._in("p", slot), scores, keys, s.block)
-        flags.set("V", "MTE3", slot)
-        flags.wait("V", "MTE3", slot)
+        flags.wait("MTE3", "V", parity)
+        self._narrow(self._in("p", parity), scores, keys, s.block)
+        flags.set("V", "MTE3", parity)
+        flags.wait("V", "MTE3", parity)
         rest = size * (s.block - keys)
         store = CopyUbufToGmAlign(
             dtype=s.dtype,
@@ -181,23 +187,23 @@ class AttentionRows:
             dst_gap=rest,
         )
         made = Expr.of(self.made["chances"]) + slot * s.workspace["chances"]
-        b.issue(store, made, self._in("p", slot))
+        b.issue(store, made, self._in("p", parity))
         b.issue(FftsCrossCoreSync(on="MTE3", mode=2, flag_id=CHANCES))
-        flags.set("MTE3", "V", slot)
+        flags.set("MTE3", "V", parity)
         self._reduce("add", scores, keys)
-        flags.set("V", "MTE2", slot + _SCORES_FREE)
+        flags.set("V", "MTE2", parity + _SCORES_FREE)
         total = self._in("sum")
         self._of_stats("vmul", total, total, self._in("fade", slot))
         self._barrier()
         self._of_stats("vadd", total, total, self._in("new"))
 
-    def _grow(self, scores: Expr, keys: int, slot: Expr) -> None:
+    def _grow(self, scores: Expr, keys: int, slot: Expr, parity: Expr) -> None:
         """Take the largest scores into `top`, and how much that fades what was summed before."""
         # fade = exp(old maximum - new maximum) rescales all that was summed under the old one; in
         # the first block the old one is `_LOWEST`, so that fade is 0.
         before, top, fade = (
-            self._in("top", (slot + 1) % 2),
-            self._in("top", slot),
+            self._in("top", (parity + 1) % 2),
+            self._in("top", parity),
             self._in("fade", slot),
         )
         self._reduce("max", scores, keys)
@@ -210,22 +216,24 @@ class AttentionRows:
     def _add_values(self) -> None:
         """Add O_j to O."""
         s, b, flags, slot = self.shape, self.builder, self.flags, self.turn.value
-        flags.wait("V", "MTE2", slot + _VALUES_FREE)
+        parity = self.even.value
+        flags.wait("V", "MTE2", parity + _VALUES_FREE)
         b.issue(WaitFlagDev(flag_id=VALUES))
-        # O = O * fade + O_j, fade being that of block j: both lie in the slot `turn`.
+        # O = O * fade + O_j, fade being that of block j.
         size = 4 * self.share * s.width
         load = CopyGmToUbufAlign(dtype=_FLOAT, n_burst=1, len_burst=size)
         values = Expr.of(self.made["values"]) + slot * s.workspace["values"]
-        b.issue(load, self._in("o_j", slot), values)
-        flags.set("MTE2", "V", slot + _VALUES_FREE)
-        flags.wait("MTE2", "V", slot + _VALUES_FREE)
+        b.issue(load, self._in("o_j", parity), values)
+        flags.set("MTE2", "V", parity + _VALUES_FREE)
+        flags.wait("MTE2", "V", parity + _VALUES_FREE)
         self._barrier()
         for part in range(0, s.width, LANES):
             self._by_row("vmul", self._in("o") + 4 * part, self._in("fade", slot), s.width)
         self._barrier()
-        self._repeated("vadd", size // 256, (self._in("o"), self._in("o"), self._in("o_j", slot)))
-        flags.set("V", "MTE2", slot + _VALUES_FREE)
-        self.turn.set((slot + 1) % 2)
+        self._repeated("vadd", size // 256, (self._in("o"), self._in("o"), self._in("o_j", parity)))
+        flags.set("V", "MTE2", parity + _VALUES_FREE)
+        self.turn.set((slot + 1) % s.slots)
+        self.even.set((parity + 1) % 2)
 
     def _barrier(self) -> None:
         self.builder.issue(PipeBarrier(on="V"))

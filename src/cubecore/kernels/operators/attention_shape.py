@@ -36,7 +36,9 @@ class AttentionPart:
 class AttentionShape:
     """`heads` heads, each of `queries` rows of Q, and of `keys` rows of K and V, of `width`.
 
-    Heads of queries that share keys are one head here, with all their rows.
+    Heads of queries that share keys are one head here, with all their rows. The AIC multiplies Q by
+    `ahead` blocks of keys before it waits for what its AIVs make of the first, 1 or 2: as many more
+    slots of K, V and P in L1 and of what is handed over.
 
     Raises
     ------
@@ -49,6 +51,7 @@ class AttentionShape:
     keys: int
     width: int
     dtype: ElementType
+    ahead: int = 1
 
     def __post_init__(self) -> None:
         if self.width not in _WIDTHS:
@@ -74,6 +77,17 @@ class AttentionShape:
     def block(self) -> int:
         """Keys of a block: what L1 and UB hold twice."""
         return min(BLOCK * 128 // max(self.width, 128), self.keys)
+
+    @property
+    def blocks(self) -> list[int]:
+        """The lengths of the blocks of keys: all of `block` but the last."""
+        whole, tail = divmod(self.keys, self.block)
+        return [self.block] * whole + ([tail] if tail else [])
+
+    @property
+    def slots(self) -> int:
+        """Slots of what AIC and AIVs hand over, and of K, V and P in L1."""
+        return self.ahead + 1
 
     @property
     def part(self) -> int:

@@ -82,13 +82,17 @@ class NamedOperator:
         """Return whether its time on a chip is of fewer instructions than `launch` has."""
         return chip.arch != A2 and self.cores == "vector" and not self.in_registers
 
-    def timed(self, chip: Chip, *, record: int = 0, full: bool = False) -> Timeline:
-        """Return its timing on all cores of a chip.
+    def timed_launch(self, chip: Chip) -> Launch:
+        """Return the launch on all cores of a chip whose time is the operator's.
 
         Where another architecture than A2 computes in registers and the kernel is A2's, an
         instruction of three is counted.
         """
-        launch = self._launch(chip, fused=self.is_assumed(chip))
+        return self._launch(chip, fused=self.is_assumed(chip))
+
+    def timed(self, chip: Chip, *, record: int = 0, full: bool = False) -> Timeline:
+        """Return its timing on all cores of a chip."""
+        launch = self.timed_launch(chip)
         return time_launch(launch, chip, record=record, full=full, stand_in=chip.arch != A2)
 
 

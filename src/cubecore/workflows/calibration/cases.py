@@ -22,6 +22,7 @@ class CalibrationCase:
     `group` is what the case is reported with. `assumed` says what the point leaves open and how it
     was filled in; `tiling_known` whether the tiling is the point's own. `planned_on` makes the case
     with our planner's tiling for a chip of other constants, where the tiling is our planner's.
+    `others` are the cases of more kernels in the point's time, one launch each.
     """
 
     chip: Chip
@@ -30,6 +31,7 @@ class CalibrationCase:
     tiling_known: bool = False
     assumed: tuple[str, ...] = ()
     planned_on: Callable[[Chip], "CalibrationCase"] | None = None
+    others: tuple["CalibrationCase", ...] = ()
 
 
 @dataclass(slots=True)

@@ -14,7 +14,9 @@ _WORDS = ("dtype_a", "dtype_b", "dtype_c", "formats", "trans")
 _TABLES = ("tiling", "measured")
 STATED = ("soc", "repository", "op", "api", "cache", "launch", "counts", "left_out", "doubt")
 """Columns of text that say how a measurement was made."""
-FIELDS = (*_TEXTS, *_COUNTS, *_WORDS, *_TABLES, *STATED, "assumed")
+FIELDS = (*_TEXTS, *_COUNTS, *_WORDS, *_TABLES, *STATED, "assumed", "kernels")
+OF_A_KERNEL = ("kind", *_COUNTS, *_WORDS, "tiling", "op", "api", "left_out")
+"""Columns of each of several kernels in one time; all others are the point's."""
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "api": ("basic", "matmul", "library"),
     "cache": ("cold", "warm"),
@@ -26,6 +28,10 @@ OPERATIONS: Mapping[str, float] = {"TFLOPS": 1e12, "TOPS": 1e12, "GFLOPS": 1e9}
 """Rates of operations, which need `counts`, and how many one is a second."""
 ATTENTION = "attention"
 """The operator whose sizes are `tiling.shape`: heads, queries, keys and the size of a head."""
+HALVED = ("swiglu",)
+"""Functions of the two halves of a row: N is the length of both, as a profile has it."""
+ELEMENTWISE = "elementwise"
+"""Any operator on whole arrays, by `tiling.reads`, `writes` and `instructions`."""
 AIV_PER_AIC = 2
 """Vector cores of an AI Core, which `usedCoreNum` of a mix launch counts."""
 OURS = "cubecore"
@@ -33,8 +39,9 @@ OURS = "cubecore"
 _OF_TILING = (
     *("baseM", "baseN", "baseK", "stepM", "stepN", "stepKa", "stepKb", "depthA1", "depthB1"),
     *("scaleFactor", "usedCoreNum", "batch", "rounds", "swizzleOffset", "buffers", "dataCopyLen"),
-    *("tileLen", "slices", "repeats", "singleM", "singleN", "singleK"),
+    *("tileLen", "slices", "repeats", "singleM", "singleN", "singleK", "writes"),
 )
+_NATURALS = ("reads", "instructions")
 _FLAGS = ("unitFlag", "constant_tiling", "split_k", "past_l2", "pads", "causal", "clears_c")
 _PAIRS = ("tensor", "tile", "l2_tiles")
 _TILING_CHOICES: Mapping[str, tuple[str, ...]] = {
@@ -56,7 +63,7 @@ _DESCRIBING = (
     *("topk", "validCol", "vec_db", "vf_bytes"),
 )
 """Columns of a tiling with any value: most say what a publication calls its variant."""
-_OF_A_TILING = (*_OF_TILING, *_FLAGS, *_PAIRS, *_TILING_CHOICES, *_TILES, *_DESCRIBING)
+_OF_A_TILING = (*_OF_TILING, *_NATURALS, *_FLAGS, *_PAIRS, *_TILING_CHOICES, *_TILES, *_DESCRIBING)
 _BLOCKS = ("base", "single", "step", "depth")
 """First words of the columns that only a matmul's tiling has."""
 _WITHOUT_BLOCKS = ("vector", "dma_read", "vector_ubench", "launch")
@@ -89,7 +96,37 @@ def wrong_value(record: JsonMapping) -> str:
         or _wrong_measured(record["measured"])
         or _wrong_assumption(record.get("assumed"))
         or _contradiction(record)
+        or _wrong_kernels(record)
     )
+
+
+def _wrong_kernels(record: JsonMapping) -> str:
+    """Return the sentence about the first of several kernels that is wrong."""
+    kernels = record.get("kernels")
+    if kernels is None:
+        return ""
+    if (
+        not isinstance(kernels, list)
+        or not kernels
+        or not all(isinstance(k, dict) for k in kernels)
+    ):
+        return f"kernels must be a list of objects, got {kernels!r}"
+    for number, kernel in enumerate(kernels):
+        for name in kernel:
+            if name not in OF_A_KERNEL:
+                return f"kernels[{number}] must have only columns of a kernel, got {name!r}"
+        if sentence := wrong_value(kernel_record(record, kernel)):
+            return f"kernels[{number}]: {sentence}"
+    return ""
+
+
+def kernel_record(record: JsonMapping, kernel: JsonMapping) -> Json:
+    """Return one of several kernels as a point of its own that lacks a time."""
+    common = {
+        name: value for name, value in record.items() if name not in {*OF_A_KERNEL, "kernels"}
+    }
+    shared = {name: record[name] for name in ("kind", "cores", "api") if name in record}
+    return {**common, **shared, **kernel, "measured": {}}
 
 
 def _wrong_text(record: JsonMapping) -> str:
@@ -127,9 +164,14 @@ def _wrong_count(record: JsonMapping) -> str:
     return ""
 
 
+def is_extent(value: object) -> bool:
+    """Return whether a value is a positive integer that an array's extent may be."""
+    return type(value) is int and 0 < value < 2**31
+
+
 def _is_count(value: object) -> bool:
-    """Return whether a value is a positive integer or not stated."""
-    return value is None or (type(value) is int and 0 < value < 2**31)
+    """Return whether a value is an extent or not stated."""
+    return value is None or is_extent(value)
 
 
 def _wrong_tiling(tiling: Json) -> str:
@@ -141,6 +183,9 @@ def _wrong_tiling(tiling: Json) -> str:
     for name in _OF_TILING:
         if not _is_count(tiling.get(name)):
             return f"tiling.{name} must be a positive integer, got {tiling[name]!r}"
+    for name in _NATURALS:
+        if tiling.get(name) != 0 and not _is_count(tiling.get(name)):
+            return f"tiling.{name} must be 0 or a positive integer, got {tiling[name]!r}"
     for name in _FLAGS:
         if not isinstance(tiling.get(name), bool | None):
             return f"tiling.{name} must be true or false, got {tiling[name]!r}"

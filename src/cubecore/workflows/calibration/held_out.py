@@ -16,14 +16,16 @@ from cubecore.workflows.calibration.validation import Errors, HeldOut, Validated
 HELD_OUT = packaged("workflows", "calibration", "measured", "held_out.json")
 """The record: what `HeldOutCase` holds, one list each."""
 OF_OTHER_HALF = "operators, fitted on the other half"
-_KIND: Mapping[str, str] = {
+KINDS: Mapping[str, str] = {
     "known": "products, tiling published",
     "library": "products of libraries",
     "small": "products of libraries",
     "vector": "element-wise kernels, code published",
     "vector library": "element-wise kernels of libraries",
     "operator": "operators, in no fit",
+    "attention": "attention, in no fit",
 }
+"""The rows of the record's tables, by group of cases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ def held_out(validation: Validation) -> tuple[HeldOut, ...]:
         if (one := shipped.get(case.id)) is None:
             continue
         rows.setdefault((chip(one.chip).arch, one.point.repository, ""), []).append((one, case))
-        of_kind = [(_KIND[one.group], case)]
+        of_kind = [(KINDS[one.group], case)]
         if case.half is not None:
             other = HeldOutCase(case.id, case.fitted, case.half, case.inside)
             of_kind.append((OF_OTHER_HALF, other))

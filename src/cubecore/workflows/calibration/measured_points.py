@@ -13,7 +13,14 @@ from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import unreadable as cannot_read
 from cubecore.lazy_dataclass import dataclass
 from cubecore.package_data import packaged
-from cubecore.workflows.calibration.columns import FIELDS, NEEDED, OURS, STATED, wrong_value
+from cubecore.workflows.calibration.columns import (
+    FIELDS,
+    NEEDED,
+    OURS,
+    STATED,
+    kernel_record,
+    wrong_value,
+)
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -48,7 +55,8 @@ class Point:
     `soc` is the SoC that stands for `chip`; `repository` the publication; `api` the kernel's code;
     `cache` and `launch` say how it was measured, `counts` what a rate counts. `left_out` names the
     part of the kernel that the case lacks, `doubt` why the measurement is doubted, and `assumed`
-    what was filled in, with who did.
+    what was filled in, with who did. `kernels` are those that ran in the time, if they are several;
+    `untimed` is why nothing times it, where that is known beforehand.
     """
 
     id: str
@@ -74,6 +82,8 @@ class Point:
     left_out: str = ""
     doubt: str = ""
     assumed: tuple[str, ...] = ()
+    kernels: tuple["Point", ...] = ()
+    untimed: str = ""
 
     @property
     def wall_us(self) -> float | None:
@@ -120,21 +130,22 @@ def read_points(path: "Traversable") -> tuple[list[Point], list[Unreadable]]:
     Raises
     ------
     RequestError
-        If the file cannot be read as text.
+        If the file cannot be read.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_bytes().splitlines()
     except OSError as error:
         raise cannot_read(f"--points {path}", error) from None
-    except UnicodeDecodeError:
-        raise cannot_read(f"--points {path}", "no UTF-8 text") from None
     points: list[Point] = []
     unreadable: list[Unreadable] = []
     seen: set[str] = set()
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
+    for number, raw in enumerate(lines, 1):
+        if not raw.strip():
             continue
-        record, reason = _record(line)
+        try:
+            record, reason = _record(raw.decode("utf-8"))
+        except UnicodeDecodeError:
+            record, reason = {}, "a line must be UTF-8 text, got other bytes"
         name = str(record.get("id", ""))
         reason = reason or (
             f"id must be no other line's, got {name!r} again" if name in seen else ""
@@ -196,6 +207,9 @@ def _point(record: JsonMapping) -> Point:
         measured={name: value for name, value in record["measured"].items() if value is not None},
         **{name: text(name) for name in STATED},
         assumed=tuple(_assumption_text(one) for one in record.get("assumed") or ()),
+        kernels=tuple(
+            _point(kernel_record(record, kernel)) for kernel in record.get("kernels") or ()
+        ),
     )
 
 

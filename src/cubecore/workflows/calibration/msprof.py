@@ -2,16 +2,25 @@
 
 The columns are those of the vendor's pages on op_summary (Operator Details): one row an operator
 that ran, with its shapes, types and formats, how long it took, and how long each pipe was busy. A
-matmul's rows become points; what they do not say (the chip, the tiling) is asked for or the
-planner's. The times that are no numbers, which the profiler writes as N/A, are left out.
+row becomes a point of a matmul or of an operator (`msprof_operators`); what it does not say (the
+chip, the tiling) is asked for or the planner's. The times that are no numbers, which the profiler
+writes as N/A, are left out.
 """
 
 import csv
 from collections.abc import Iterator, Mapping
+from math import prod
 from pathlib import Path
 
+from cubecore.aliases import Json
+from cubecore.chips import chip as named_chip
 from cubecore.errors import refuse
 from cubecore.workflows.calibration.measured_points import Point, Unreadable
+from cubecore.workflows.calibration.msprof_operators import (
+    ProfileRow,
+    UnnamedOperator,
+    operator_of,
+)
 
 _NAMES = {
     "name": ("Op Name", "Name"),
@@ -22,6 +31,7 @@ _NAMES = {
     "in formats": ("Input Formats",),
     "out shapes": ("Output Shapes",),
     "out types": ("Output Data Types",),
+    "task": ("Task Type", "Accelerator Core"),
 }
 """The names of a column, by profiler."""
 _TIMES = {
@@ -32,6 +42,11 @@ _TIMES = {
     "aic_mte1_us": ("aic_mte1_time(us)", "mte1_time(us)"),
     "aic_mte2_us": ("aic_mte2_time(us)", "mte2_time(us)"),
     "aic_fixpipe_us": ("aic_fixpipe_time(us)", "fixpipe_time(us)"),
+    "aiv_time_us": ("aiv_time(us)",),
+    "aiv_vec_us": ("aiv_vec_time(us)",),
+    "aiv_scalar_us": ("aiv_scalar_time(us)",),
+    "aiv_mte2_us": ("aiv_mte2_time(us)",),
+    "aiv_mte3_us": ("aiv_mte3_time(us)",),
 }
 """The measured value that a column gives."""
 _NEEDED = ("name", "type", "in shapes", "out shapes", "in types")
@@ -44,6 +59,8 @@ _TYPES = {
     "INT8": "int8",
     "INT32": "int32",
 }
+_NO_PLAIN_MATMUL = ("grouped", "quant", "allreduce", "allgather", "reducescatter")
+"""Words in the types of operators that do more than a matmul of two matrices."""
 _MISSING = ("", "N/A", "NA", "NULL")
 _LARGEST_BYTES = 500_000_000
 
@@ -55,7 +72,7 @@ class _SkippedRow(Exception):  # noqa: N818 - says why a row is no point
 def read_profile(path: Path, chip: str) -> tuple[list[Point], list[Unreadable]]:
     """Return the rows of a profiler's CSV as points measured on `chip`, and those that are none.
 
-    A row of another operator than a matmul is a point of its own kind, which nothing times.
+    A row that no operator stands for is a point that says why.
 
     Raises
     ------
@@ -75,17 +92,17 @@ def read_profile(path: Path, chip: str) -> tuple[list[Point], list[Unreadable]]:
     names = {what: _column(columns, accepted) for what, accepted in {**_NAMES, **_TIMES}.items()}
     points: list[Point] = []
     unreadable: list[Unreadable] = []
-    try:
-        for row in reader:
-            cells = {what: _cell(row.get(name or "")) for what, name in names.items()}
-            try:
-                points.append(_point(len(points) + len(unreadable) + 1, cells, chip))
-            except _SkippedRow as reason:
-                unreadable.append(Unreadable(reader.line_num, cells["name"], str(reason)))
-    except csv.Error as error:
-        need = "be a table of comma-separated values"
-        raise refuse("--points", need, f"{path} ({error})") from None
-    return points, unreadable
+    while True:
+        name = ""
+        try:
+            row = next(reader)
+            cells = {what: _cell(row.get(column or "")) for what, column in names.items()}
+            name = cells["name"]
+            points.append(_point(len(points) + len(unreadable) + 1, cells, chip))
+        except StopIteration:
+            return points, unreadable
+        except (_SkippedRow, csv.Error) as reason:
+            unreadable.append(Unreadable(reader.line_num, name, str(reason)))
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -93,10 +110,9 @@ def _lines(path: Path) -> Iterator[str]:
         if path.stat().st_size > _LARGEST_BYTES:
             limit = _LARGEST_BYTES // 1_000_000
             raise refuse("--points", f"be at most {limit} MB", f"{path}")
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "no UTF-8 text"
-        raise refuse("--points", "be a profiler's CSV file", f"{path} ({reason})") from None
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError as error:
+        raise refuse("--points", "be a profiler's CSV file", f"{path} ({error.strerror})") from None
     return iter(text.splitlines(keepends=True))
 
 
@@ -115,30 +131,63 @@ def _point(number: int, cells: Mapping[str, str], chip: str) -> Point:
     measured = {name: us for name in _TIMES if (us := _time(name, cells[name])) is not None}
     if "total_us" not in measured:
         raise _SkippedRow("a row must have a duration, got none")
-    is_product = "matmul" in cells["type"].lower()
-    m, n, k, trans = _product(cells) if is_product else (None, None, None, "")
+    named = cells["type"].lower()
+    is_product = "matmul" in named and not any(word in named for word in _NO_PLAIN_MATMUL)
     inputs = [_type(text) for text in cells["in types"].split(";")]
     output = _type((cells["out types"] or "").split(";")[0])
-    formats = cells["in formats"].split(";")
-    fractal = len(formats) > 1 and formats[1].strip().upper().endswith("NZ")
+    types = (inputs[0], inputs[1] if len(inputs) > 1 else inputs[0], output or inputs[0])
+    side = "aic" if is_product else "aiv"
+    common: Json = {
+        "id": f"row{number}_{cells['name']}",
+        "chip": chip,
+        "source": "a profiler's table",
+        "repository": "a profiler's table",
+        "api": "library",
+        "launch": "counted",
+        "types": types,
+        "measured": {name: us for name, us in measured.items() if name.startswith((side, "total"))},
+    }
+    cores = _count("Block Dim", cells["cores"])
+    if is_product:
+        m, n, k, batch, trans = _product(cells)
+        formats = cells["in formats"].split(";")
+        fractal = len(formats) > 1 and formats[1].strip().upper().endswith("NZ")
+        return Point(
+            kind="matmul",
+            cores=cores,
+            m=m,
+            n=n,
+            k=k,
+            formats="Row/zN" if fractal else "Row/Row",
+            trans=trans,
+            tiling={"batch": batch} if batch > 1 else {},
+            **common,
+        )
+    return _of_operator(cells, cores or named_chip(chip).aiv_count, common)
+
+
+def _of_operator(cells: Mapping[str, str], cores: int | None, common: Json) -> Point:
+    """Return the point of an operator of vector cores, or of groups of matmuls."""
+    kind = cells["type"] or "?"
+    nothing: Json = {"k": None, "formats": "ND", "trans": "", "cores": cores}
+    shapes = [_shapes(name, cells[what]) for name, what in _SHAPES.items()]
+    try:
+        found = operator_of(ProfileRow(kind, cells["task"], *shapes))
+    except UnnamedOperator as reason:
+        return Point(kind=kind, m=None, n=None, tiling={}, untimed=str(reason), **nothing, **common)
     return Point(
-        id=f"row{number}_{cells['name']}",
-        kind="matmul" if is_product else cells["type"] or "?",
-        chip=chip,
-        source="a profiler's table",
-        repository="a profiler's table",
-        api="library",
-        launch="counted",
-        cores=_count("Block Dim", cells["cores"]),
-        m=m,
-        n=n,
-        k=k,
-        types=(inputs[0], inputs[1] if len(inputs) > 1 else inputs[0], output or inputs[0]),
-        formats="Row/zN" if fractal else "Row/Row",
-        trans=trans,
-        tiling={},
-        measured=measured,
+        kind="vector",
+        op=found.op,
+        m=found.m,
+        n=found.n,
+        tiling=found.tiling,
+        assumed=found.assumed,
+        **nothing,
+        **common,
     )
+
+
+_SHAPES = {"Input Shapes": "in shapes", "Output Shapes": "out shapes"}
 
 
 def _time(name: str, text: str) -> float | None:
@@ -176,26 +225,34 @@ def _shapes(name: str, text: str) -> list[tuple[int, ...]]:
         raise _SkippedRow(f"{name} must be numbers as 16,32;32,64, got {text!r}") from None
 
 
-def _product(cells: Mapping[str, str]) -> tuple[int, int, int, str]:
-    """Return m, n, k and how A and B are stored, by the shapes of A, B and C."""
-    inputs = _shapes("Input Shapes", cells["in shapes"])
-    outputs = _shapes("Output Shapes", cells["out shapes"])
+def _product(cells: Mapping[str, str]) -> tuple[int, int, int, int, str]:
+    """Return m, n, k, the matmuls of a batch and the storage, by the shapes of A, B and C."""
+    inputs, outputs = (_shapes(name, cells[what]) for name, what in _SHAPES.items())
     shapes = f"{cells['in shapes']} -> {cells['out shapes']}"
-    need = "the shapes must be of one product of two matrices"
-    if len(inputs) < 2 or len(inputs[0]) != 2 or len(outputs[0]) != 2:
+    need = "the shapes must be of one product of two matrices, or of a batch of them"
+    if len(inputs) < 2 or min(len(inputs[0]), len(inputs[1]), len(outputs[0])) < 2:
         raise _SkippedRow(f"{need}, got {shapes}")
-    (m, n), a, b = outputs[0], inputs[0], inputs[1]
+    # Four axes of B are fractals where A has two, else the last two axes are a matrix of a batch.
+    fractal = len(inputs[1]) == 4 and len(inputs[0]) == 2
+    a, b, c = inputs[0], inputs[1], outputs[0]
+    batch = prod(a[:-2])
+    if len(b) == 2 and batch > 1:  # all rows of A take one B
+        a, c, batch = (prod(a[:-1]), a[-1]), (prod(c[:-1]), c[-1]), 1
+    elif not fractal and not batch == prod(b[:-2]) == prod(c[:-2]):
+        raise _SkippedRow(f"{need}, got {shapes}")
+    a, c, b = a[-2:], c[-2:], b if fractal else b[-2:]
+    m, n = c
     for trans_a, k in ((False, a[1]), (True, a[0])):
         if a != ((k, m) if trans_a else (m, k)):
             continue
-        if len(b) == 4:  # fractals, [n1, k1, 16, 16] for a B of [k, n] and padded
+        if fractal:  # [n1, k1, 16, 16] for a B of [k, n] and padded
             pieces, rows = b[0] * b[3], b[1] * b[2]
             for trans_b, (along_n, along_k) in ((False, (pieces, rows)), (True, (rows, pieces))):
                 if n <= along_n < n + 32 and k <= along_k < k + 32:
-                    return m, n, k, _stored(trans_a, trans_b)
+                    return m, n, k, batch, _stored(trans_a, trans_b)
         for trans_b in (False, True):
             if b == ((n, k) if trans_b else (k, n)):
-                return m, n, k, _stored(trans_a, trans_b)
+                return m, n, k, batch, _stored(trans_a, trans_b)
     raise _SkippedRow(f"{need}, got {shapes}")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from cubecore.dtypes import element_type
 from cubecore.workflows.calibration.cases import Unmapped
-from cubecore.workflows.calibration.columns import OPERATIONS
+from cubecore.workflows.calibration.columns import HALVED, OPERATIONS
 from cubecore.workflows.calibration.measured_points import Point
 
 _BYTES = {"TBps": 1e12, "GBps": 1e9}
@@ -61,7 +61,7 @@ def _bytes(point: Point, rate: str) -> float:
     _require({**extents, "op": point.op, "dtype_a": point.types[0]}, rate)
     elements = (point.m or 0) * (point.n or 0)
     into, _, out = (_size(text or point.types[0]) for text in point.types)
-    read, written = _INPUTS.get(point.op, 1) * into, out
+    read, written = _INPUTS.get(point.op, 1) * into, out / (2 if point.op in HALVED else 1)
     parts = {"read": read, "write": written, "read+write": read + written}
     return elements * parts[point.counts]
 

@@ -23,6 +23,7 @@ from cubecore.workflows.calibration.validation import MeasuredPair, Validated, V
 from cubecore.workflows.calibration.vector_cases import (
     bench_case,
     dma_case,
+    head_case,
     launch_case,
     vector_case,
 )
@@ -37,6 +38,7 @@ _CASES: Mapping[str, Callable[[Point], CalibrationCase]] = {
     "grouped_matmul": matmul_case,
     "grouped_matmul+vector": matmul_case,
     "vector": vector_case,
+    "flash_attention": head_case,
     "vector_ubench": bench_case,
     "dma_read": dma_case,
     "launch": launch_case,
@@ -44,7 +46,6 @@ _CASES: Mapping[str, Callable[[Point], CalibrationCase]] = {
 HOST_LOOP_US = 30
 """The time of a launch from Python on the host: shorter kernels in a loop wait for it."""
 _NO_KERNEL = {
-    "flash_attention": "flash attention is not in the kernels",
     "conv": "convolutions are not in the kernels",
 }
 SMALL_US = 15.0
@@ -149,22 +150,27 @@ def beside(point: Point, case: CalibrationCase, chip: Chip) -> Validated:
     """Return what a point measured beside what its case takes on `chip`."""
     try:
         timeline = _timed(case, chip)
+        more_us = math.fsum(_timed(other, chip).us for other in case.others)
     except Unmapped as reason:
         return Validated(point, chip.name, point.kind, skipped=str(reason))
     hertz = chip.require("frequency_hz", "timing")
     pipes = {
         name: MeasuredPair(us, timeline.pipes[name] * 1e6 / hertz)
         for name, us in point.pipes_us.items()
-        if timeline.pipes.get(name)
+        if timeline.pipes.get(name) and not case.others
     }
-    wall, assumed = _wall(point, timeline, chip)
+    wall, assumed = _wall(point, timeline.us + more_us, len(case.others) + 1, chip)
     if wall is None and not pipes:
         nothing = "no time of the launch or its pipes is stated"
         return Validated(point, chip.name, point.kind, skipped=nothing)
-    group = case.group
+    group = "partial" if point.left_out else "doubted" if point.doubt else case.group
     if group == "library" and wall is not None and wall.measured_us < SMALL_US:
         group = "small"
-    assumed = (*point.assumed, *case.assumed, *assumed)
+    others = (text for other in case.others for text in other.assumed)
+    left_out = (f"{point.left_out}: left out",) if point.left_out else ()
+    doubts = (point.doubt,) if point.doubt else ()
+    assumed = (*point.assumed, *case.assumed, *others, *left_out, *doubts, *assumed)
+    assumed = tuple(dict.fromkeys(assumed))
     return Validated(point, chip.name, group, wall, pipes, case.tiling_known, assumed)
 
 
@@ -176,6 +182,12 @@ def case_of(point: Point) -> CalibrationCase:
     Unmapped
         If the point cannot be timed, with the reason.
     """
+    if point.untimed:
+        raise Unmapped(point.untimed)
+    # Kernels of one time share all that the point says but what each of them is.
+    if point.kernels:
+        first, *rest = (case_of(kernel) for kernel in point.kernels)
+        return replace(first, others=tuple(rest), planned_on=None)
     if point.kind in _NO_KERNEL:
         raise Unmapped(_NO_KERNEL[point.kind])
     if point.kind not in _CASES:
@@ -204,27 +216,27 @@ def _timed(case: CalibrationCase, chip: Chip) -> Timeline:
 
 
 def _wall(
-    point: Point, timeline: Timeline, chip: Chip
+    point: Point, us: float, launches: int, chip: Chip
 ) -> tuple[MeasuredPair | None, tuple[str, ...]]:
-    """Return the launch's time beside the prediction of what was measured, and what that is."""
+    """Return the launches' time beside the prediction of what was measured, and what that is."""
     hertz = chip.require("frequency_hz", "timing")
-    launch_us = chip.require("launch_cycles", "timing") * 1e6 / hertz
-    gap_us = (chip.loop_gap_cycles or 0) * 1e6 / hertz
-    if point.launch == "looped" and (us := point.wall_us or rated_us(point)) is not None:
-        return MeasuredPair(us, timeline.us + gap_us), ("a turn of the host's loop",)
+    launch_us = launches * chip.require("launch_cycles", "timing") * 1e6 / hertz
+    gap_us = launches * (chip.loop_gap_cycles or 0) * 1e6 / hertz
+    if point.launch == "looped" and (measured := point.wall_us or rated_us(point)) is not None:
+        return MeasuredPair(measured, us + gap_us), ("a turn of the host's loop",)
     if point.wall_us is not None:
         if point.launch == "not counted":
             alone = "a kernel's time, without its launch"
-            return MeasuredPair(point.wall_us, timeline.us - launch_us), (alone,)
-        return MeasuredPair(point.wall_us, timeline.us), ()
+            return MeasuredPair(point.wall_us, us - launch_us), (alone,)
+        return MeasuredPair(point.wall_us, us), ()
     if point.core_us is not None:
         text = "the cores' time, without the launch"
-        return MeasuredPair(point.core_us, timeline.us - launch_us), (text,)
-    if (us := rated_us(point)) is not None:
-        return MeasuredPair(us, timeline.us), ("the time of the rate",)
+        return MeasuredPair(point.core_us, us - launch_us), (text,)
+    if (measured := rated_us(point)) is not None:
+        return MeasuredPair(measured, us), ("the time of the rate",)
     if ticks := point.measured.get("cycles_1000_add"):
         still = chip.require("start_cycles", "timing")
         still = (chip.short_start_cycles or {}).get(KIND, still)
         still_us = still * 1e6 / hertz
-        return MeasuredPair(ticks * _TICK_US, timeline.us - launch_us - still_us), ()
+        return MeasuredPair(ticks * _TICK_US, us - launch_us - still_us), ()
     return None, ()

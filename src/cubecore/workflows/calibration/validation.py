@@ -23,13 +23,14 @@ VARIANTS_APART = 0.05
 """The same of kernels of libraries."""
 GROUPS: Mapping[str, str] = {
     "known": "matmuls whose tiling is published",
-    "doubted": "the same, where a publication contradicts itself or never measured the whole",
+    "doubted": "kernels whose publication contradicts itself or never measured the whole",
     "library": "matmuls in our planner's tiling, from 15 us on",
     "small": "the same, below 15 us: their start decides",
-    "partial": "matmuls in our planner's tiling whose part on vector cores is left out",
+    "partial": "kernels of which a part is left out",
     "vector": "element-wise kernels whose code is published",
     "vector library": "element-wise kernels of a library, their instructions guessed",
-    "operator": "operators of a library: norms, softmax, quantisation, attention",
+    "operator": "operators of a library: norms, softmax, quantisation",
+    "attention": "attention of libraries, and written by hand",
     "dma": "kernels that only load",
     "bench": "1000 Adds at stated addresses of the Unified Buffer",
     "launch": "empty kernels",

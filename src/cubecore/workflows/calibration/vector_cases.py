@@ -18,13 +18,10 @@ from cubecore.kernels.elementwise import (
     loads_launch,
     vector_instruction,
 )
-from cubecore.kernels.operators.attention import attention_launch
-from cubecore.kernels.operators.attention_shape import KEYS as ATTENTION_KEYS
-from cubecore.kernels.operators.attention_shape import AttentionShape, whole_queries
 from cubecore.kernels.operators.functions import FUNCTIONS
 from cubecore.kernels.operators.launch import OperatorProblem
 from cubecore.kernels.operators.named import A2, ASCEND_950, function_launch
-from cubecore.units import align_up, ceil_div
+from cubecore.units import ceil_div
 from cubecore.workflows.calibration.cases import (
     CalibrationCase,
     Notes,
@@ -33,12 +30,12 @@ from cubecore.workflows.calibration.cases import (
     chip_of,
     require_cores,
 )
-from cubecore.workflows.calibration.columns import ATTENTION
+from cubecore.workflows.calibration.columns import ATTENTION, HALVED
 from cubecore.workflows.calibration.measured_points import Point
+from cubecore.workflows.calibration.operator_cases import OPERATORS, STAND_IN, operator_case
 
 _HERE = Location("points", 0, "case")
-_STAND_IN = "unary and binary instructions of architecture 2201"
-_OPERATORS = ("dynamic_quant", "layer_norm", "rms_norm", "softmax")
+_BY_ROWS = ("dynamic_quant", "layer_norm", "rms_norm", "softmax")
 """Functions of rows, whose cases are a group of their own."""
 
 
@@ -54,11 +51,12 @@ def vector_case(point: Point) -> CalibrationCase:
     chip = chip_of(point, notes)
     require_cores(point, chip, chip.aiv_count, "AIV")
     cases = {"add": _add_case, "muls": _scaled_case, "nd2nz": _nd2nz_case}
-    cases[ATTENTION] = _attention_case
     if not point.op:
         raise Unmapped("op must be stated for kind vector")
+    if point.op in OPERATORS:
+        return operator_case(point, chip, notes)
     if point.op not in {*cases, *FUNCTIONS}:
-        names = ", ".join(sorted({*cases, *FUNCTIONS}))
+        names = ", ".join(sorted({*cases, *FUNCTIONS, *OPERATORS}))
         raise Unmapped(f"op must be one of {names} to be timed, got {point.op!r}")
     for column, value in (("M", point.m), ("N", point.n), ("cores", point.cores)):
         if value is None:
@@ -66,29 +64,37 @@ def vector_case(point: Point) -> CalibrationCase:
     return cases.get(point.op, _function_case)(point, chip, notes)
 
 
+def head_case(point: Point) -> CalibrationCase:
+    """Return the case of attention of one head, whose queries, keys and width are M, N and K.
+
+    Raises
+    ------
+    Unmapped
+        If the point cannot be timed, with the reason.
+    """
+    shape = [1, point.m, point.n, point.k]
+    if None in shape:
+        raise Unmapped(f"M, N and K must be stated for kind {point.kind}")
+    return vector_case(
+        replace(point, op=ATTENTION, cores=None, tiling={**point.tiling, "shape": shape})
+    )
+
+
 def _function_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
     """Return the case of a function of each element, or of rows."""
     notes.add("instructions by the formula, in float32; two buffers")
     if chip.arch == ASCEND_950:
         notes.add("one vector function a tile")
-    problem = OperatorProblem(point.op, point.m or 0, point.n or 0, _type(point))
+    columns = point.n or 0
+    if point.op in HALVED:
+        if columns % 2:
+            raise Unmapped(f"N must be even for op {point.op}, whose rows have two halves")
+        columns //= 2
+    problem = OperatorProblem(point.op, point.m or 0, columns, _type(point))
     group = "vector" if point.api == "basic" else "vector library"
-    if point.op in _OPERATORS:
+    if point.op in _BY_ROWS:
         group = "operator"
     return _case(point, chip, lambda: function_launch(problem, chip, point.cores), group, notes)
-
-
-def _attention_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
-    """Return the case of attention: the kernel without a mask, over the keys that a mask leaves."""
-    heads, queries, keys, width = point.tiling["shape"]
-    notes.add("attention without a mask, on the AI Cores; queries in whole fractals")
-    if point.tiling.get("causal") and queries == keys:
-        keys = align_up(ceil_div(keys, 2), ATTENTION_KEYS)
-        notes.add("half of the keys: a mask leaves out later ones")
-    extents = (heads, whole_queries(queries), align_up(keys, ATTENTION_KEYS), width)
-    shape = AttentionShape(*extents, _type(point))
-    chip.require("cross_core_cycles", "timing")
-    return _case(point, chip, lambda: attention_launch(shape, chip), "operator", notes)
 
 
 def _scaled_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
@@ -107,7 +113,7 @@ def _case(
     point: Point, chip: Chip, launch: Callable[[], Launch], group: str, notes: Notes
 ) -> CalibrationCase:
     if chip.arch != A2 and point.op not in FUNCTIONS:
-        notes.add(_STAND_IN)
+        notes.add(STAND_IN)
     launch = as_measured(point, launch, notes)
     return CalibrationCase(chip, launch, group, assumed=notes.done())
 

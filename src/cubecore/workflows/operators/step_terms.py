@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
-from cubecore.advice.intervals import interval
+from cubecore.advice.intervals import ATTENTION, interval
 from cubecore.aliases import Json
 from cubecore.answers.operators import TERMS, TermRow
 from cubecore.chips.model import Chip
@@ -69,7 +69,8 @@ def step_terms(
             row = replace(row, assumed=(*row.assumed, *([one.assumed] if one.assumed else [])))
         if row.us is not None:
             bits = element_type(kept).bits
-            row = replace(row, interval=interval(row.us, chip.arch, "operator", bits))
+            group = one.op if one.op == ATTENTION else "operator"
+            row = replace(row, interval=interval(row.us, chip.arch, group, bits, one.op))
         rows.append(row)
     if COLLECTIVES not in without:
         rows += _collectives(decoder, step, chip)

@@ -66,6 +66,7 @@ def _cause(program: RegisterProgram, work: Sequence[UnitWork], started: Started)
     """Return what kept an instruction from an earlier start, and whose it was."""
     if started.wait is Wait.ORDER:
         return ""
+    # Of several waits the last one is known: it is what kept the instruction until its start.
     reason: str = started.wait.value
     if started.by < 0:
         return reason
