@@ -25,13 +25,13 @@ from cubecore.isa.declare.registers import CorePosition
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import PipeBarrier
+from cubecore.machine.finding_kinds import USUAL
 from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.sanitizer.aliasing import Snapshots
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core
 from cubecore.machine.sanitizer.finding_log import FindingLog
-from cubecore.machine.sanitizer.findings import USUAL
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 
 TARGET_US = 20.0

@@ -15,7 +15,7 @@ import cubecore
 from cubecore.chips import chip_names
 from cubecore.cli.console import CommandGroup
 from cubecore.isa.catalogue import instructions
-from cubecore.machine.sanitizer.findings import FINDING_IDS
+from cubecore.machine.finding_kinds import FINDING_IDS
 from cubecore.tiling.rules.checker import rules
 from workflows.command import (
     BAD_REQUEST,
@@ -305,7 +305,7 @@ LINES = [
     ),
     (
         ["explain", "race"],
-        f"{NO_NAME} 'race'; did you mean race-raw or race-war or race-waw or vf-race?",
+        f"{NO_NAME} 'race'; did you mean simt-race or race-raw or race-war or race-waw or vf-race?",
     ),
     (
         ["check", "none.json", *PROBLEM],

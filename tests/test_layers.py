@@ -56,7 +56,7 @@ FLOORS = {
         "declare": "parts of a declaration",
     },
     "cubecore.isa.vector": {
-        "elementwise | permute | registers": "instructions by family; programs of registers",
+        "elementwise | permute | registers | simt": "instructions by family; functions as one",
         "common": "masks, repeats, forms",
     },
     "cubecore.kernels": {

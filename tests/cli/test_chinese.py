@@ -23,7 +23,7 @@ from cubecore.cli.zh.translation import (
     sentence,
     translated,
 )
-from cubecore.machine.sanitizer.findings import KINDS
+from cubecore.machine.finding_kinds import KINDS
 from cubecore.tiling.rules.advice import MEANINGS
 from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli
 

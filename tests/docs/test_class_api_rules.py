@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from cubecore.machine.sanitizer.findings import KINDS
+from cubecore.machine.finding_kinds import KINDS
 
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests" / "frontends" / "cpp"

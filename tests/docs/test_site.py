@@ -17,7 +17,7 @@ from tools.pages.site.rule_pages import broken_by_rule
 import cubecore
 from cubecore.frontends.cpp.toolchain.api_declarations import api_declarations
 from cubecore.isa.catalogue import instructions
-from cubecore.machine.sanitizer.findings import KINDS
+from cubecore.machine.finding_kinds import KINDS
 from cubecore.manual import page
 from cubecore.tiling.rules.checker import rules
 from cubecore.workflows.explain import explain

@@ -10,11 +10,12 @@ from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.machine.debugger.debugger import LaunchDebugger
+from cubecore.machine.finding_kinds import CHECKS
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.footprint import footprints
 from cubecore.machine.reference.array_bounds import ArraySpans, ArrayWatch
 from cubecore.machine.reference.scheduler import Task, run
-from cubecore.machine.sanitizer.findings import CHECKS, SanitizerFinding
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 
 
 @dataclass(frozen=True)

@@ -259,7 +259,7 @@ def cpp_names_page() -> str:
 @document("findings.md")
 def findings_page() -> str:
     """Every kind of finding that `run` reports."""
-    from cubecore.machine.sanitizer.findings import CHECKS, KINDS
+    from cubecore.machine.finding_kinds import CHECKS, KINDS
 
     lines = [
         "# Findings",

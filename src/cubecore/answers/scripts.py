@@ -228,7 +228,7 @@ class TimedLaunch(Presented):
 
         Where it is one launch `among` several of its script, they are listed.
         """
-        from cubecore.machine.sanitizer.findings import KINDS
+        from cubecore.machine.finding_kinds import KINDS
         from cubecore.manual import address
         from cubecore.reports.html.charts.kernel_roofline import kernel_roofline
         from cubecore.reports.html.page import common_data, page

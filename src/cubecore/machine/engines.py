@@ -16,12 +16,13 @@ from cubecore.machine.blas.evaluate import commit, computed
 from cubecore.machine.blas.operand_cache import OperandCache
 from cubecore.machine.blas.stores import ProvenStore
 from cubecore.machine.blas.threads import one_thread_each
+from cubecore.machine.finding_kinds import USECHECK, USUAL, WATCHES
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.options import require_engine
 from cubecore.machine.reference.core import Core
 from cubecore.machine.reference.scheduler import RunOutcome, Task, run
 from cubecore.machine.sanitizer.finding_log import FindingLog
-from cubecore.machine.sanitizer.findings import USECHECK, USUAL, WATCHES, SanitizerFinding
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 from cubecore.machine.tree_watch import TreeWatch
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from cubecore.errors import did_you_mean, refuse
-from cubecore.machine.sanitizer.findings import CHECKS, USUAL
+from cubecore.machine.finding_kinds import CHECKS, USUAL
 
 ENGINES = ("fast", "blas", "lockstep", "reference")
 """Words that ask for an engine; a run tells which of the last three executed it.

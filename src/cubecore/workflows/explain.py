@@ -56,7 +56,7 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
     if name.upper() in ids:
         return Explanation(name.upper(), "rule", explain_rule(name.upper()))
     from cubecore.isa.declare.not_modelled import why_not
-    from cubecore.machine.sanitizer.findings import KINDS
+    from cubecore.machine.finding_kinds import KINDS
 
     if (told := _of_several_instructions(name)) is not None:
         return told
@@ -84,7 +84,7 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
 def explained_names() -> "list[str]":
     """Return the names of what is declared here; words and names of the APIs are found beside."""
     from cubecore.isa.catalogue import spellings
-    from cubecore.machine.sanitizer.findings import KINDS
+    from cubecore.machine.finding_kinds import KINDS
     from cubecore.workflows.manual.register_manual import spellings_of_registers
 
     ids = [rule.id for rule in rules()]
@@ -200,7 +200,7 @@ def _word(name: str) -> Explanation | None:
 
 
 def _about_finding(name: str) -> str:
-    from cubecore.machine.sanitizer.findings import KINDS
+    from cubecore.machine.finding_kinds import KINDS
 
     kind = KINDS[name]
     vendor = f"\n  msSanitizer says: {kind.vendor}" if kind.vendor else ""

@@ -22,7 +22,8 @@ from cubecore.frontends.kernels.kernel import private_memory, ready_launch
 from cubecore.frontends.kernels.session import ScriptSession
 from cubecore.isa.program.launch import TensorSpec
 from cubecore.kernels.build.recorded_launch import RecordedTensor, Recording, recorded_launch
-from cubecore.machine.sanitizer.findings import USUAL, SanitizerFinding
+from cubecore.machine.finding_kinds import USUAL
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.timing.launch import time_launch
 from cubecore.workflows.scripts.script import run_script
 from machine.executor.programs import launchable

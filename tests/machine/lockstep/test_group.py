@@ -13,6 +13,7 @@ from cubecore.isa.declare.registers import FULL_MASK, LEFT, CorePosition, Regist
 from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.scalar.sync import Sync
+from cubecore.machine.finding_kinds import CHECKS
 from cubecore.machine.lockstep.batching import picks
 from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.group_operations import prepares
@@ -23,7 +24,6 @@ from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core
 from cubecore.machine.sanitizer.core_schedule import CoreSchedule, IssuedSyncs
 from cubecore.machine.sanitizer.finding_log import FindingLog
-from cubecore.machine.sanitizer.findings import CHECKS
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 from harness import A2
 from isa import vector_rows

@@ -9,9 +9,9 @@ from cubecore.isa.catalogue import instruction_named
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import Dsb
+from cubecore.machine.finding_kinds import CHECKS
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.scheduler import Task, run
-from cubecore.machine.sanitizer.findings import CHECKS
 from cubecore.timing.pipes.queues import NAMES
 
 A2 = chip("Ascend910B3")

@@ -19,10 +19,10 @@ from cubecore.isa.mte.copies import (
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.vector.common.mask import SetVectorMask
+from cubecore.machine.finding_kinds import FINDING_IDS, KINDS
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.core import Core, CoreId
 from cubecore.machine.reference.scheduler import Task, run
-from cubecore.machine.sanitizer.findings import FINDING_IDS, KINDS
 from isa.bench import A2
 
 HERE, THERE = Location("kernel.py", 7, "kernel"), Location("kernel.py", 8, "kernel")

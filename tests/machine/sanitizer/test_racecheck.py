@@ -16,9 +16,9 @@ from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, WaitFlag, WaitFlagDev
 from cubecore.isa.vector.common.mask import SetVectorMask
+from cubecore.machine.finding_kinds import CHECKS, KINDS
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.scheduler import Task, run
-from cubecore.machine.sanitizer.findings import CHECKS, KINDS
 from isa.bench import A2
 from machine.order_graph import Item, doubled, graph_of, races
 

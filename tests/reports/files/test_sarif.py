@@ -3,7 +3,8 @@
 import json
 
 from cubecore.isa.program.tree import Location
-from cubecore.machine.sanitizer.findings import FINDING_IDS, FindingAccess, SanitizerFinding
+from cubecore.machine.finding_kinds import FINDING_IDS
+from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
 from cubecore.reports.files.sarif import sarif_bytes
 
 

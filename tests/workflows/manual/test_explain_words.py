@@ -14,7 +14,7 @@ from cubecore.chips import chip_names, expand_family
 from cubecore.errors import RequestError
 from cubecore.frontends.cpp.toolchain.api_declarations import api_declarations
 from cubecore.kernels.operators.named import operator_names
-from cubecore.machine.sanitizer.findings import KINDS
+from cubecore.machine.finding_kinds import KINDS
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.rules import advice
 from cubecore.timing.pipes import flags

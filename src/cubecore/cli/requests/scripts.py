@@ -8,30 +8,13 @@ import click
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.cli.console import TEXT, Command, is_script, show, split_options, with_options
+from cubecore.cli.requests.kernel_launches import launch_options_of
 from cubecore.cli.streams import DONE, FOUND
-from cubecore.cli.values import InputFile, Integer, Number, OutputFile, Word
+from cubecore.cli.values import InputFile, Integer, Number, OutputFile
 
 if TYPE_CHECKING:
     from cubecore.cli.files import TimeFiles
-    from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
     from cubecore.workflows.scripts.debug_session import Dialogue
-
-
-_KERNEL_OPTIONS = {
-    "--entry": ("entry", "entry"),
-    "--blocks": ("blocks", "blocks"),
-    "--arg": ("kernel_arguments", "arguments"),
-    "--out-arg": ("outputs", "outputs"),
-    "--outputs": ("marked_outputs", "marked_outputs"),
-    "--scratch": ("scratch", "scratch"),
-    "-D": ("defines", "defines"),
-    "--tiling-data": ("tiling_data", "tiling_data"),
-    "--tiling-key": ("tiling_key", "tiling_key"),
-    "--timeout": ("timeout", "timeout_s"),
-    "--auto-sync": ("auto_sync", "auto_sync"),
-    "--verbose": ("verbose", "verbose"),
-}
-"""By option: its name among a command's keywords, and in `CppLaunchOptions`."""
 
 
 def script_arguments(command: Command) -> Command:
@@ -66,65 +49,6 @@ def debug_options(command: Command) -> Command:
             metavar="WHERE",
             help="stop a script before asc_add, #12 or FILE:LINE [if EXPRESSION]",
         ),
-    )
-
-
-def kernel_options(command: Command) -> Command:
-    """Add what says how a kernel in a C++ file, or one that a TIK program builds, is launched."""
-    return with_options(
-        command,
-        click.option(
-            "--debug-inputs",
-            type=Word(["random"]),
-            help="run kernels that the script only builds, on random inputs",
-        ),
-        click.option(
-            "--verbose", is_flag=True, help="with a C++ SCRIPT, show the compiler's whole output"
-        ),
-        click.option(
-            "--timeout", type=Number(), help="limit in seconds of a C++ kernel (default: 60)"
-        ),
-        click.option(
-            "--auto-sync",
-            type=Word(["on", "off"]),
-            help="order dependent vector and scalar instructions as the vendor's compiler does",
-        ),
-        click.option("--tiling-key", type=Integer(), help="value of TILING_KEY_IS"),
-        click.option(
-            "--tiling-data", metavar="FIELD=VALUE,...", help="the kernel's tiling struct, or a .bin"
-        ),
-        click.option(
-            "-D", "defines", multiple=True, metavar="NAME=VALUE", help="macro for a C++ SCRIPT"
-        ),
-        click.option(
-            "--scratch",
-            multiple=True,
-            metavar="NAME[:BYTES]",
-            help="workspace of the kernel: an --arg, or uninitialised memory of so many bytes",
-        ),
-        click.option(
-            "--outputs",
-            "marked_outputs",
-            multiple=True,
-            metavar="NAME",
-            help="array of --arg that the kernel must write whole",
-        ),
-        click.option(
-            "--out-arg",
-            "outputs",
-            multiple=True,
-            metavar="NAME=TYPE:SHAPE:FILE",
-            help="array that the kernel fills, such as z=float32:16384:z.npy",
-        ),
-        click.option(
-            "--arg",
-            "kernel_arguments",
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="argument of the kernel: x=x.npy, x=x.bin or n=16384",
-        ),
-        click.option("--blocks", type=Integer(), help="number of blocks of a C++ kernel"),
-        click.option("--entry", help="kernel of a C++ SCRIPT; the only one unless given"),
     )
 
 
@@ -165,18 +89,6 @@ def advice_options(command: Command) -> Command:
             help="leave a rule out of --advise on a SCRIPT",
         ),
     )
-
-
-def taken_kernel_options(options: Json) -> Json:
-    """Return the values of `kernel_options`, taken out of a command's options: by option."""
-    return {option: options.pop(name) for option, (name, _) in _KERNEL_OPTIONS.items()}
-
-
-def _launch_options(kernel: JsonMapping) -> "CppLaunchOptions":
-    from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
-
-    values = {field: kernel[option] for option, (_, field) in _KERNEL_OPTIONS.items()}
-    return CppLaunchOptions(**{name: v for name, v in values.items() if v is not None})
 
 
 def file_options(command: Command) -> Command:
@@ -330,7 +242,7 @@ def run_of_script(
             quiet=form != TEXT,
             chip=keys.get("chip"),
             debugger=None if dialogue is None else dialogue.debugger,
-            asked=_launch_options(kernel),
+            asked=launch_options_of(kernel),
             debug_inputs=keys.get("debug_inputs"),
             expect=expect,
         )
@@ -365,7 +277,7 @@ def time_of_script(
         from cubecore.workflows.scripts.trials import require_budget
 
         require_budget(budget)
-    asked = _launch_options(kernel)
+    asked = launch_options_of(kernel)
     answer = time_script(
         script,
         arguments=arguments,

@@ -7,16 +7,15 @@ import click
 
 from cubecore.aliases import Json
 from cubecore.cli.console import fix_option, problem_options, show, split_options, table_options
+from cubecore.cli.requests.kernel_launches import kernel_options, taken_kernel_options
 from cubecore.cli.requests.operators import of_operator, operator_options, run_of_operator
 from cubecore.cli.requests.scripts import (
     debug_options,
     expect_options,
-    kernel_options,
     require_alone,
     require_script,
     run_of_script,
     script_arguments,
-    taken_kernel_options,
 )
 from cubecore.cli.requests.tilings import TilingFile, given_tiling
 from cubecore.cli.streams import DONE, FOUND

@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cubecore.cli.console import fix_option, problem_options, show, split_options, table_options
+from cubecore.cli.requests.kernel_launches import kernel_options, taken_kernel_options
 from cubecore.cli.requests.operators import of_operator, operator_options, time_of_operator
 from cubecore.cli.requests.scripts import (
     advice_options,
     file_options,
-    kernel_options,
     require_alone,
     require_script,
     script_arguments,
-    taken_kernel_options,
     time_files,
     time_of_script,
 )

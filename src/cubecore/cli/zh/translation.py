@@ -155,7 +155,7 @@ def _finding_line(line: str) -> str:
 
 def _is_kind(word: str) -> bool:
     """Return whether a word is the id of a kind of finding."""
-    from cubecore.machine.sanitizer.findings import KINDS  # only with findings
+    from cubecore.machine.finding_kinds import KINDS  # only with findings
 
     return word in KINDS
 

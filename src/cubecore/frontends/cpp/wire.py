@@ -41,6 +41,8 @@ class Asks(IntEnum):
     DONE = 11
     VECTOR_FUNCTION = 12
     DUMP_REGISTER = 13
+    SIMT_BEGINS = 14
+    SIMT_ENDS = 15
 
 
 class Tells(IntEnum):
@@ -54,6 +56,20 @@ class Tells(IntEnum):
     THROWN = 6
     ARRAY = 7  # a local array of the kernel's
     NOTE = 64
+
+
+class SimtKinds(IntEnum):
+    """The kinds of findings of threads."""
+
+    OUT_OF_BOUNDS = 0
+    MISALIGNED = 1
+    UNINITIALISED = 2
+    RACE = 3
+    BLOCK_RACE = 4
+    BARRIER = 5
+    LANE = 6
+    ATOMIC_VALUE = 7
+    STALE = 8
 
 
 class HostAsks(IntEnum):
@@ -126,6 +142,9 @@ class Launch(ctypes.Structure):
         ("tiling", c_uint64),  # the host's address of tiling data
         ("tiling_bytes", c_uint64),
         ("ub_kept", c_uint64),  # behind UB's end, for what only mix launches need
+        ("grid", c_uint64 * 3),  # blocks and threads of a kernel of threads
+        ("threads", c_uint64 * 3),
+        ("dynamic_bytes", c_uint64),  # of UB that the launch asks for
     )
 
 
@@ -164,6 +183,25 @@ class Read(ctypes.Structure):
         ("type", c_uint64),  # the address of its text
         ("address", c_int64),
         ("bits", c_uint64),
+    )
+
+
+class SimtFinding(ctypes.Structure):
+    """A finding of a thread: lines are offsets in the library of the user's code."""
+
+    _fields_ = (
+        ("address", c_int64),  # in UB, or in global memory
+        ("number", c_int64),
+        ("times", c_uint64),
+        ("code", c_uint32),
+        ("other", c_uint32),
+        *(
+            (name, c_uint32)
+            for name in (
+                *("kind", "bytes", "in_ub", "writes", "other_writes"),
+                *("block", "thread", "other_block", "other_thread", "spare"),
+            )
+        ),
     )
 
 

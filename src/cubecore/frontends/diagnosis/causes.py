@@ -25,15 +25,8 @@ from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.sanitizer.findings import (
-    INITCHECK,
-    MEMCHECK,
-    OVERWRITTEN,
-    RACECHECK,
-    SYNCCHECK,
-    FindingAccess,
-    SanitizerFinding,
-)
+from cubecore.machine.finding_kinds import INITCHECK, MEMCHECK, RACECHECK, SYNCCHECK
+from cubecore.machine.sanitizer.findings import OVERWRITTEN, FindingAccess, SanitizerFinding
 
 _END = "end of kernel"
 _LEAVE_BYTES = frozenset({"no-repeat", "rows-overlap"})

@@ -38,6 +38,7 @@ from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debugger.debugger import LaunchDebugger
+from cubecore.machine.finding_kinds import INITCHECK, MEMCHECK
 from cubecore.machine.lockstep.kernels import run_together
 from cubecore.machine.lockstep.recorder import Recorder
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
@@ -46,10 +47,9 @@ from cubecore.machine.reference import execute
 from cubecore.machine.reference.array_bounds import ArrayWatch
 from cubecore.machine.reference.core import Core
 from cubecore.machine.reference.scheduler import RunOutcome, Task, run
-from cubecore.machine.sanitizer.findings import INITCHECK, MEMCHECK, SanitizerFinding
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 
 KINDS = ("vector", "cube", "mix", "mix_1_1")
-
 _MOST_BLOCKS = 65_535
 """Blocks of a launch whose blocks take turns on the cores."""
 

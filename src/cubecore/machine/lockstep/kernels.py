@@ -24,6 +24,7 @@ from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.machine.blas.threads import one_thread
+from cubecore.machine.finding_kinds import RACECHECK, USECHECK
 from cubecore.machine.lockstep.answers import (
     answers,
     asking_again,
@@ -59,7 +60,6 @@ from cubecore.machine.reference.core import Core
 from cubecore.machine.reference.scheduler import RunOutcome, Task
 from cubecore.machine.sanitizer.core_schedule import CoreSchedule, Found, IssuedSyncs
 from cubecore.machine.sanitizer.finding_log import FindingLog, key_of
-from cubecore.machine.sanitizer.findings import RACECHECK, USECHECK
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 
 _MOST_DIVERGENCES = 4

@@ -18,6 +18,7 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.threads import one_thread
+from cubecore.machine.finding_kinds import USECHECK, USUAL, WATCHES
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.data_cache import DataCaches
 from cubecore.machine.reference import execute
@@ -28,7 +29,7 @@ from cubecore.machine.sanitizer.core_schedule import take_turns
 from cubecore.machine.sanitizer.cross_core import NOTHING, Signals, send_judged
 from cubecore.machine.sanitizer.deadlocks import Standing, Wait, deadlock, log_deadlocks
 from cubecore.machine.sanitizer.finding_log import FindingLog
-from cubecore.machine.sanitizer.findings import USECHECK, USUAL, WATCHES, SanitizerFinding
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 
 Body = Callable[[Core], None]

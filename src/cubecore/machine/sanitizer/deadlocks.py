@@ -8,8 +8,9 @@ from cubecore.errors import DeadlockError, Violation
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import WaitFlagDev, signal_name
+from cubecore.machine.finding_kinds import RACECHECK
 from cubecore.machine.sanitizer.finding_log import FindingLog
-from cubecore.machine.sanitizer.findings import RACECHECK, SanitizerFinding
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 
 Wait = tuple[int, Location]
 """The flag that a core waits for, and where."""

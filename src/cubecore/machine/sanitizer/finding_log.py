@@ -5,7 +5,8 @@ from dataclasses import field, replace
 
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.sanitizer.findings import CHECKS, OVERWRITTEN, SanitizerFinding
+from cubecore.machine.finding_kinds import CHECKS
+from cubecore.machine.sanitizer.findings import OVERWRITTEN, SanitizerFinding
 
 Key = tuple[str, str, str, Location]
 """The key by which findings are merged: kind, instruction, operand, place."""

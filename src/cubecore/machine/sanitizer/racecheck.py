@@ -27,13 +27,14 @@ from cubecore.isa.scalar.sync import (
     pairs,
     signal_name,
 )
+from cubecore.machine.finding_kinds import RACECHECK, USECHECK
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.footprint import Footprint, footprints
 from cubecore.machine.memory.operation import combines
 from cubecore.machine.sanitizer.cross_core import Signals
 from cubecore.machine.sanitizer.data_caches import CoreCache, DataCacheOrder
 from cubecore.machine.sanitizer.finding_log import FindingLog
-from cubecore.machine.sanitizer.findings import RACECHECK, USECHECK, SanitizerFinding
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.machine.sanitizer.flags import INDEX, SCALAR, Flag, FlagFault, Foreign
 from cubecore.machine.sanitizer.global_shadow import GlobalShadow
 from cubecore.machine.sanitizer.happens_before import STORES, CoreOrder

@@ -53,6 +53,7 @@ _IGNORED = (
     "-s",
     "-r",
     "--sanitizer",
+    "--enable-simt",
 )
 
 

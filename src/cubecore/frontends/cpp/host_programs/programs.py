@@ -18,7 +18,8 @@ from cubecore.errors import Violation, refuse, unable
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.cpp.launch.child_process import Child, ChildSubject
 from cubecore.frontends.cpp.launch.device_memory import SharedPages, spread_pages
-from cubecore.frontends.cpp.launch.kernels import launch_facts, turns
+from cubecore.frontends.cpp.launch.dimensions import Dimensions
+from cubecore.frontends.cpp.launch.launch_facts import launch_facts, turns
 from cubecore.frontends.cpp.launch.launch_options import LIMIT, CppLaunchOptions
 from cubecore.frontends.cpp.launch.recording.bridge import Bridge, HostQuestion
 from cubecore.frontends.cpp.launch.recording.registered import RegisteredKernel
@@ -317,7 +318,8 @@ class _Program:
         return f"; {self._last.told([finding])[0].text.partition(': ')[2]}"
 
     def _launch(self, text: str, blocks: int, entry: int, context: int) -> None:
-        name = text.strip("() ")
+        said, *numbers = text.split("\t")
+        name, of_threads, size = said.strip("() "), numbers[0] == "1", _size(numbers)
         plain = name.split("<", maxsplit=1)[0].rsplit("::", maxsplit=1)[-1].strip()
         # A name in the launch may have template arguments and a namespace; registered are plain
         # names.
@@ -341,14 +343,20 @@ class _Program:
                     at_once=at_once,
                     tiling_key=self._tiling_key,
                     auto_sync=auto_sync,
+                    size=size,
                 )
                 self._bridge.run(core, own, context, facts, where)
 
-            turns(core, run, at_once, where)
+            if of_threads:  # the runtime runs its blocks
+                run(core.core.registers.position.block, at_once)
+            else:
+                turns(core, run, at_once, where)
 
         function.__name__ = name
         made = Kernel(function, kind, (), (), {}, self._options, turns=True, language="cpp")
         ready, _ = ready_launch(made, blocks, (), {}, private_memory)
+        if of_threads:
+            size.require_chip(name, ready.chip)
         ready, at_once = replace(ready, tensors=self._tensors), ready.at_once
         begin = perf_counter()
         checks = checks_of(ready.options.checks.split(","))
@@ -359,6 +367,16 @@ class _Program:
         findings = ready.told(self._bridge.told(outcome.findings))
         places = [_place(tensor) for _, tensor in self._tensors.values()]
         ready.done(findings, outcome.issued, engine, wall, kept=places)
+
+
+def _size(numbers: Sequence[str]) -> Dimensions:
+    """Return the size of a launch as its host code has written it; of one of cores the bytes."""
+    threads, *sizes = map(int, numbers)
+    if not threads:
+        return Dimensions((1, 1, 1), (1, 1, 1), sizes[6])
+    x, y, z = sizes[:3]
+    width, height, depth = sizes[3:6]
+    return Dimensions((x, y, z), (width, height, depth), sizes[6])
 
 
 def _place(tensor: GlobalTensor) -> tuple[HostTensor, GlobalTensor]:

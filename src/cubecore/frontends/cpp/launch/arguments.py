@@ -13,6 +13,7 @@ from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, did_you_mean, refuse, unable, unreadable, unwritable
 from cubecore.frontends.cpp.files import write_at_once
 from cubecore.frontends.cpp.launch.argument_types import given_type, note_on, typed_bytes
+from cubecore.frontends.cpp.launch.dimensions import Dimensions, size_of_text
 from cubecore.frontends.cpp.launch.kernels import CppKernel, kernel_of
 from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
 from cubecore.frontends.cpp.launch.signature import EntryParameter, python_name, tiling_name
@@ -38,7 +39,7 @@ class CppKernelCall:
     """A kernel and its arguments, ready to be launched."""
 
     kernel: CppKernel
-    blocks: int
+    blocks: int | Dimensions
     arguments: dict[str, Any]
     outputs: list[Output] = field(default_factory=list)
 
@@ -67,8 +68,7 @@ def call_of(path: str, asked: CppLaunchOptions, options: Mapping[str, Any]) -> C
     source = source_of(path, defined(asked.defines))
     auto_sync = asked.auto_sync == "on"
     kernel = kernel_of(source, asked.entry, verbose=asked.verbose, auto_sync=auto_sync, **options)
-    if asked.blocks is None:
-        raise unable("--blocks", f"a launch of {kernel.name} needs --blocks")
+    blocks = _blocks(kernel, asked)
     parameters = {p.name: p for p in kernel.parameters}
     arguments: dict[str, Any] = {}
     for text in asked.arguments:
@@ -95,7 +95,23 @@ def call_of(path: str, asked: CppLaunchOptions, options: Mapping[str, Any]) -> C
     _require_all(kernel, parameters, arguments)
     marked = kernel.using(outputs=tuple(dict.fromkeys([*fresh, *written])), scratch=scratch)
     changed = marked.changed(timeout_s=asked.timeout_s, tiling_key=asked.tiling_key)
-    return CppKernelCall(changed, asked.blocks, arguments, outputs)
+    return CppKernelCall(changed, blocks, arguments, outputs)
+
+
+def _blocks(kernel: CppKernel, asked: CppLaunchOptions) -> int | Dimensions:
+    """Return the blocks of a launch; of a kernel of threads its grid and its threads."""
+    if not kernel.is_of_threads:
+        if asked.grid is not None or asked.block is not None:
+            said = f"{kernel.name} is a kernel of cores, not of threads"
+            raise unable("--grid", f"--grid and --block do not apply: {said}", "use --blocks")
+        if asked.blocks is None:
+            raise unable("--blocks", f"a launch of {kernel.name} needs --blocks")
+        return asked.blocks
+    if asked.grid is None or asked.block is None:
+        said = f"a launch of {kernel.name}, a kernel of threads, needs --grid and --block"
+        raise unable("--grid", said)
+    sizes = size_of_text("--grid", asked.grid), size_of_text("--block", asked.block)
+    return Dimensions(*sizes, asked.dynamic_ub)
 
 
 def _tiling_name(kernel: CppKernel) -> str:

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from cubecore.chips import chip as chip_named
-from cubecore.errors import CubecoreError, RequestError, refuse
+from cubecore.errors import CubecoreError, RequestError, refuse, unable
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.cpp.launch.argument_types import (
@@ -19,6 +19,8 @@ from cubecore.frontends.cpp.launch.argument_types import (
 )
 from cubecore.frontends.cpp.launch.child_process import Child, ChildSubject
 from cubecore.frontends.cpp.launch.device_memory import DeviceMemory
+from cubecore.frontends.cpp.launch.dimensions import Dimensions, dimensions
+from cubecore.frontends.cpp.launch.launch_facts import launch_facts, turns
 from cubecore.frontends.cpp.launch.launch_options import LIMIT, TIMEOUT_S
 from cubecore.frontends.cpp.launch.recording.bridge import Bridge
 from cubecore.frontends.cpp.launch.signature import (
@@ -34,27 +36,18 @@ from cubecore.frontends.cpp.rewriting.source import (
 )
 from cubecore.frontends.cpp.toolchain.build import Built, built
 from cubecore.frontends.cpp.toolchain.compiler import UNDEFINED
-from cubecore.frontends.cpp.wire import Launch
 from cubecore.frontends.kernels.host_tensors import write_back
 from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, ready_launch
 from cubecore.frontends.kernels.parameters import MARKS
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
 from cubecore.frontends.kernels.tensor_lists import TensorList
 from cubecore.frontends.source_locations import KernelError, location_of
-from cubecore.isa.declare.instruction import Mem
-from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.tree import Location
-from cubecore.isa.scalar.caches import Dcci
-from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.finding_kinds import INITCHECK, MEMCHECK
 from cubecore.machine.lockstep.recorder import RanAheadError
 from cubecore.machine.options import checks_of
-from cubecore.machine.sanitizer.findings import (
-    EVERY_CORE,
-    INITCHECK,
-    MEMCHECK,
-    SanitizerFinding,
-)
+from cubecore.machine.sanitizer.findings import EVERY_CORE, SanitizerFinding
 
 _GIVEN = ": tiling data"
 """The end of the subject of a refusal by a kernel of what its launch was given."""
@@ -79,6 +72,7 @@ class CppKernel(Kernel):
     auto_sync: bool = field(default=True, kw_only=True)
     verbose: bool = field(default=False, kw_only=True)
     language: str = field(default="cpp", kw_only=True)
+    dimensions: Dimensions | None = field(default=None, kw_only=True)
 
     @property
     def name(self) -> str:
@@ -91,9 +85,21 @@ class CppKernel(Kernel):
         entry = self.source.entry(self.entry)
         return location_of(str(self.source.path), entry.line if entry else 1, self.entry)
 
-    def __getitem__(self, blocks: int) -> Callable[..., KernelRun]:
-        """Return the launch on `blocks` blocks."""
-        return lambda *arguments, **words: launch(self, blocks, arguments, words)
+    def __getitem__(
+        self, blocks: int | tuple[object, ...] | Dimensions
+    ) -> Callable[..., KernelRun]:
+        """Return the launch on `blocks` blocks; of a kernel of threads on a grid and a block."""
+        if isinstance(blocks, int):
+            return lambda *arguments, **words: launch(self, blocks, arguments, words)
+        size = blocks if isinstance(blocks, Dimensions) else dimensions(blocks)
+        sized = replace(self, dimensions=size)
+        return lambda *arguments, **words: launch(sized, size.blocks, arguments, words)
+
+    @property
+    def is_of_threads(self) -> bool:
+        """True of a kernel that threads run (SIMT)."""
+        entry = self.source.entry(self.entry)
+        return entry is not None and entry.threads
 
     def changed(self, **fields: Any) -> "CppKernel":
         """Return the kernel with other fields, such as outputs, timeout_s or tiling_key.
@@ -220,6 +226,7 @@ def launch(
     DeadlockError
         If cores wait for each other.
     """
+    _require_size(device_kernel)
     plain = tuple(by_codes(each) for each in arguments)
     plain_words = {name: by_codes(each) for name, each in words.items()}
     ready, gm = ready_launch(device_kernel, blocks, plain, plain_words, DeviceMemory)
@@ -227,12 +234,7 @@ def launch(
         word_of(parameter, ready.arguments[parameter.name], tensor=parameter.name in ready.tensors)
     notes = tuple(_notes(device_kernel, ready, arguments, words))
     parts = _built_parts(device_kernel, ready)
-    addresses = {name: gm.base + own.address for name, (_, own) in ready.tensors.items()}
-    for name, value in ready.arguments.items():
-        if isinstance(value, TensorList):
-            host, tensor = ready.tensors[name]
-            value.complete(name, tensor.buffer.data, addresses)
-            host.raw[:] = tensor.buffer.data
+    _complete_lists(ready, gm)
     # A kernel may run ahead: it is given values before what it has issued is executed. If that
     # proves wrong (`RanAheadError`), its libraries are remembered, and the launch begins anew with
     # a kernel that waits for each value. Nothing has been written back by then.
@@ -266,6 +268,27 @@ def launch(
     wall_s = perf_counter() - begin
     every = (*(notes if MEMCHECK in checks else ()), *findings, *unwritten)
     return ready.done(ready.told(every), outcome.issued, engine, wall_s, changed)
+
+
+def _complete_lists(ready: ReadyLaunch, gm: DeviceMemory) -> None:
+    """Write the addresses of tensors into the lists that name them."""
+    addresses = {name: gm.base + own.address for name, (_, own) in ready.tensors.items()}
+    for name, value in ready.arguments.items():
+        if isinstance(value, TensorList):
+            host, tensor = ready.tensors[name]
+            value.complete(name, tensor.buffer.data, addresses)
+            host.raw[:] = tensor.buffer.data
+
+
+def _require_size(device_kernel: CppKernel) -> None:
+    """Refuse a launch of threads as one of cores, or the other way round, or on another chip."""
+    name, size = device_kernel.name, device_kernel.dimensions
+    if device_kernel.is_of_threads and size is None:
+        raise unable(name, f"{name} is a kernel of threads (SIMT): {name}[grid, block](...)")
+    if size is not None and not device_kernel.is_of_threads:
+        raise unable(name, f"{name} is a kernel of cores: {name}[blocks](...)")
+    if size is not None:
+        size.require_chip(name, chip_named(device_kernel.options.of_session().chip))
 
 
 def _built_parts(device_kernel: CppKernel, ready: ReadyLaunch) -> dict[str, Built]:
@@ -308,55 +331,6 @@ def _unwritten(
     """Return findings at outputs; what the kernel stored by pointers counts as written."""
     gm.take_stores()
     return tuple(ready.unwritten()) if INITCHECK in checks else ()
-
-
-def turns(
-    handle: CoreHandle, run: Callable[[int, int], None], at_once: int, place: Location
-) -> None:
-    """Run the blocks that a core takes in turns: `run` takes a block, and how many run at once.
-
-    A block begins when the one before it on the core has completed, and its data cache is clean.
-    """
-    position = handle.core.registers.position
-    for block in range(position.block, position.blocks, at_once):
-        if block != position.block:
-            handle.record(PipeBarrier(), (), place)
-            handle.modes.lines.clean(Dcci())
-            if handle.core.data_cache is not None:
-                handle.core.data_cache.clean(None)
-        run(block, at_once)
-
-
-def launch_facts(
-    handle: CoreHandle,
-    kind: str,
-    base: int,
-    *,
-    block: int,
-    at_once: int,
-    tiling_key: int = 0,
-    auto_sync: bool = True,
-) -> Launch:
-    """Return the facts of its launch that a core reads while it runs one of its blocks."""
-    core, chip = handle.core, handle.core.chip
-    position = core.registers.position
-    facts = Launch(
-        gm_base=base,
-        block=block,
-        at_once=at_once,
-        blocks=position.blocks,
-        part=position.part,
-        parts=position.parts,
-        is_cube=core.id.is_aic,
-        tiling_key=tiling_key,
-        task=("vector", "cube", "mix").index(kind.partition("_")[0]),
-        auto_sync=auto_sync and not core.id.is_aic,
-    )
-    for name in ("UB", "L1", "L0A", "L0B", "L0C", "BT", "FB"):
-        setattr(facts, f"{name.lower()}_bytes", memory_bytes(chip, Mem[name])[1] or 0)
-    if kind == "vector":
-        facts.ub_kept = chip.ub_bytes - facts.ub_bytes  # page "NPU架构版本2201": for mix launches
-    return facts
 
 
 class _Loaded:
@@ -402,6 +376,7 @@ class _Loaded:
                 at_once=at_once,
                 tiling_key=device_kernel.tiling_key,
                 auto_sync=device_kernel.auto_sync,
+                size=device_kernel.dimensions,
             )
             if device_kernel.workspace:
                 facts.workspace = self._base + arguments[device_kernel.workspace].address
@@ -410,7 +385,11 @@ class _Loaded:
                 facts.tiling_bytes = self._tiling_bytes
             self.bridge.run(handle, entry, given, facts, self._place)
 
-        turns(handle, run, self._at_once, self._place)
+        # Threads of all blocks run in one call of the first core: blocks have no turns.
+        if device_kernel.dimensions is None:
+            turns(handle, run, self._at_once, self._place)
+        else:
+            run(handle.core.registers.position.block, self._at_once)
 
     def _word(self, parameter: EntryParameter, value: Any) -> int:
         if isinstance(value, Pointer):

@@ -17,6 +17,9 @@ class CppLaunchOptions:
 
     entry: str | None = None
     blocks: int | None = None
+    grid: str | None = None
+    block: str | None = None
+    dynamic_ub: int = 0
     arguments: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     marked_outputs: tuple[str, ...] = ()

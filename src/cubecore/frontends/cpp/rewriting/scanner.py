@@ -5,8 +5,10 @@ It knows comments, strings, raw strings and balanced brackets. Lines keep their 
 
 import re
 from collections.abc import Iterator
+from operator import itemgetter
 
 from cubecore.frontends.cpp.rewriting.definitions import specialisations
+from cubecore.frontends.cpp.rewriting.threads import is_of_threads, thread_edits
 from cubecore.frontends.cpp.rewriting.tokens import (
     Token,
     closing,
@@ -44,7 +46,8 @@ _COMMA = Token("sign", ",", 0, 0)
 class Entry:
     """A kernel's entry: its name, its parameters' names, the words before it, its declaration.
 
-    `tasks` are the types that its body sets, and the tiling key of each, "" for all keys.
+    `tasks` are the types that its body sets, and the tiling key of each, "" for all keys; `threads`
+    is true of a kernel of threads (SIMT).
     """
 
     name: str
@@ -54,6 +57,7 @@ class Entry:
     line: int
     declaration: str = ""
     tasks: tuple[tuple[str, str], ...] = ()
+    threads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +87,10 @@ def scanned(
     # at the end: they never see each other's texts. 2. Conditions of the preprocessor whose outcome
     # is known leave tokens out; entries and words are taken from what is left.
     code = [t for t in tokens(text) if t.kind not in {"space", "comment"}]
+    # What threads declare in UB is first: of two edits at one place the first one is taken.
     arrays = [*_arrays(text, code)]
-    edits = [*_attributes(code), *_launches(text, code), *arrays, *_addresses(text, code, arrays)]
+    edits = [*thread_edits(text, code), *_attributes(code), *_launches(text, code), *arrays]
+    edits += _addresses(text, code, arrays)
     if not launches:
         edits += _launchers(code)
     edits += _shared_buffer(code)
@@ -102,7 +108,7 @@ def scanned(
 def _edited(text: str, edits: list[tuple[int, int, str]]) -> str:
     """Return the text with pieces replaced; a piece keeps its newlines."""
     pieces, at = [], 0
-    for start, end, new in sorted(edits):
+    for start, end, new in sorted(edits, key=itemgetter(0)):
         # Within what an earlier edit replaced: the outer edit wins.
         if start < at:
             continue
@@ -408,7 +414,8 @@ def _entries(text: str, code: list[Token]) -> Iterator[Entry]:
         declaration = text[code[open_].end : code[end].start]
         tasks = tuple(_tasks(code[end + 1 : closing(code, end + 1)]))
         templated = "template" in words
-        yield Entry(name.text, parameters, words, templated, line, declaration, tasks)
+        threads = is_of_threads(code, number)
+        yield Entry(name.text, parameters, words, templated, line, declaration, tasks, threads)
 
 
 def _tasks(body: list[Token]) -> Iterator[tuple[str, str]]:

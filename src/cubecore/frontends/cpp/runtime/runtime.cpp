@@ -5,6 +5,8 @@
 // full, when a value is needed, and at the end. A core that Python has no answer for does not go
 // on.
 
+#define CUBECORE_FIXED  // a thread's indices are constants for threads alone
+
 #include <cxxabi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +25,7 @@
 #include "recording/records.h"
 #include "recording/sync.h"
 #include "recording/vector_functions.h"
+#include "simt/run.h"
 
 namespace {
 

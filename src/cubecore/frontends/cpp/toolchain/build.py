@@ -36,6 +36,7 @@ from cubecore.frontends.cpp.toolchain.generated.header_folder import (
     write_header,
 )
 from cubecore.frontends.cpp.toolchain.spelling import RENAMED
+from cubecore.frontends.cpp.toolchain.thread_flags import enters, thread_flags, thread_linking
 from cubecore.frontends.cpp.toolchain.user_macros import split_macros
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
@@ -237,6 +238,7 @@ def _compile(
         command = [*unit_command(source, code, entries, macros, work), "-MD", "-MF", str(deps)]
         command += ["-shared", "-o", str(out)]
         command += linked(*TAKEN) if entries == (PROGRAM,) else linked()
+        command += thread_linking(code, macros)
         try:
             compile_with([*flags, *command], source.path, work, entries, verbose=verbose)
         except RewritableError as error:
@@ -293,6 +295,7 @@ def unit_command(
         search += [f"-D{name}={n}" for n, name in enumerate(_TYPES) if name in named]
     if code.words & {*_FORMATS[6:]}:  # names that are nobody else's
         search += [f"-D{name}={n}" for n, name in enumerate(_FORMATS) if name in code.words]
+    search += thread_flags(code, macros)
     if code.words & _LAYOUTS:
         is_te = "Te" in code.words and _arch_of(macros) == "3510"
         name = "te/older.h" if is_te else "system/layouts.h"
@@ -369,7 +372,7 @@ def _unit(code: Overlay, entries: Sequence[str], *, auto_sync: bool) -> str:
         + include
         + "".join(
             f'extern "C" void cubecore_entry{number}(const uint64_t* cubecore_words) '
-            f"{{ cubecore::cubecore_enter(&{entry}, cubecore_words); }}\n"
+            f"{{ cubecore::{enters(code, entry)}(&{entry}, cubecore_words); }}\n"
             f"__attribute__((__used__)) inline constexpr auto cubecore_signature{number} = "
             f'cubecore::cubecore_signature_of("{_SIGNATURE}{number}:", &{entry});\n'
             for number, entry in enumerate(entries)

@@ -7,7 +7,8 @@ from cubecore.frontends.diagnosis.sentences import bounds, flags, queues, values
 from cubecore.frontends.diagnosis.sentences.races import declared_arrays, race
 from cubecore.frontends.diagnosis.source_words import SourceWords, line_of
 from cubecore.isa.catalogue import instructions
-from cubecore.machine.sanitizer.findings import KINDS, OVERWRITTEN, SYNCCHECK, SanitizerFinding
+from cubecore.machine.finding_kinds import KINDS, SYNCCHECK
+from cubecore.machine.sanitizer.findings import OVERWRITTEN, SanitizerFinding
 
 Sentence = Callable[[SanitizerFinding, SourceWords], str]
 

@@ -13,6 +13,7 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
+from cubecore.machine.finding_kinds import SYNCCHECK, USECHECK
 from cubecore.machine.lockstep.sanitizer.aliasing import GroupAliasing
 from cubecore.machine.lockstep.sanitizer.divergence import EachError, UnlikeError
 from cubecore.machine.lockstep.sanitizer.shared_memory import SharedMemory
@@ -21,7 +22,7 @@ from cubecore.machine.memory.footprint import Footprint, outside
 from cubecore.machine.sanitizer.core_schedule import Found
 from cubecore.machine.sanitizer.cross_core import NOTHING
 from cubecore.machine.sanitizer.finding_log import CountedFinding, FindingLog, Key, key_of
-from cubecore.machine.sanitizer.findings import SYNCCHECK, USECHECK, SanitizerFinding
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.machine.sanitizer.flags import FlagFault, Foreign
 from cubecore.machine.sanitizer.racecheck import (
     CoreWatch,

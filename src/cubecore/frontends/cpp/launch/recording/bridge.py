@@ -46,6 +46,7 @@ from cubecore.machine.sanitizer.findings import SanitizerFinding
 
 if TYPE_CHECKING:
     from cubecore.frontends.cpp.launch.recording.matmul_object.requests import MatmulRequests
+    from cubecore.frontends.cpp.launch.recording.simt.calls import ThreadCalls
 
 MEMORIES = (Mem.GM, Mem.UB, Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.FB)
 GM_PAST_CACHE = 0x80
@@ -77,6 +78,7 @@ class Bridge:
         self._patterns: BlockPatterns | None = None
         self._cores: list[NativeCore] = []
         self._requests: MatmulRequests | None = None
+        self._calls: ThreadCalls | None = None
         self._begin = Location("", 0, "")
         self._notes: list[tuple[str, ...]] = [()]
         self._files: dict[bytes, str] = {}
@@ -113,7 +115,7 @@ class Bridge:
         self._names, self._patterns, self._reads, self._notes = None, None, None, [()]
         self._stacks = Stacks()
         self._cores.clear()
-        self._requests = None
+        self._requests = self._calls = None
 
     def registered(self) -> list[RegisteredKernel]:
         """Return the kernels of the program's files; what is loaded next is their other part."""
@@ -378,6 +380,19 @@ class Bridge:
         native_core.hand_over()
         return words(requests.asked(native_core, what, call, number, at))
 
+    def _thread_calls(self) -> "ThreadCalls":
+        if self._calls is None:
+            from cubecore.frontends.cpp.launch.recording.simt.calls import ThreadCalls
+
+            self._calls = ThreadCalls(self.names)
+        return self._calls
+
+    def _simt_begins(self, native_core: NativeCore, message: Message) -> bytes:
+        return self._thread_calls().begins(native_core, message)
+
+    def _simt_ends(self, native_core: NativeCore, message: Message) -> None:
+        self._thread_calls().ends(native_core, message)
+
     def _constant(self, native_core: NativeCore, message: Message) -> bytes:
         """Return where a constant of a library begins in it, its bytes, and its global address."""
         library, address = Path(message.said()), message.word()
@@ -437,6 +452,8 @@ class Bridge:
         Asks.DUMP_REGISTER: _dump_register,
         Asks.MATMUL: _matmul,
         Asks.CONSTANT: _constant,
+        Asks.SIMT_BEGINS: _simt_begins,
+        Asks.SIMT_ENDS: _simt_ends,
     }
     """The method that answers each kind of question of a core."""
 

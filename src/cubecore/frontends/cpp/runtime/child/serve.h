@@ -266,7 +266,8 @@ int cubecore_main(char** words) {
   box = &pages->box;
   box->pipe = pipes.answers;
   records = &pages->records;
-  if (numbers[5] != 0) mapped(static_cast<int>(numbers[3]), numbers[5], numbers[4]);
+  gm_bytes = numbers[5];
+  if (gm_bytes != 0) mapped(static_cast<int>(numbers[3]), gm_bytes, numbers[4]);
   guard();
   confine(numbers[7], numbers[6]);
   done().send();

@@ -80,5 +80,6 @@ struct {
 Arrays arrays;  // of a launch
 Records* records = nullptr;
 Core* current = nullptr;
+uint64_t gm_bytes = 0;  // of addresses in global memory
 
 }  // namespace

@@ -10,7 +10,7 @@ from cubecore.frontends.cpp.toolchain.cache import digest, folder, used
 
 _WRITERS = ("toolchain", "../capi", "../../isa", "../../tiling/model/tcubetiling.py")
 """Files and folders of Python that say what is written."""
-_RECORDS = ("wire.py", "matmul_wire.py")
+_RECORDS = ("wire.py", "matmul_wire.py", "thread_functions.py")
 _READY = "ready"
 
 
@@ -43,10 +43,15 @@ def shared_headers() -> Iterator[tuple[str, str]]:
     from cubecore.frontends.cpp.toolchain.generated.class_calls import with_calls
     from cubecore.frontends.cpp.toolchain.generated.constructors import with_constructors
     from cubecore.frontends.cpp.toolchain.generated.register_headers import registers_header
+    from cubecore.frontends.cpp.toolchain.generated.thread_math import (
+        THREAD_MATH_NAME,
+        thread_math_header,
+    )
     from cubecore.frontends.cpp.toolchain.generated.wire_headers import wire_headers
 
     yield from wire_headers()
     yield REGISTERS_NAME, registers_header()
+    yield THREAD_MATH_NAME, thread_math_header()
     for path in sorted(INCLUDE.rglob("*.h")):
         text = path.read_text("utf-8")
         written = with_calls(with_constructors(text))

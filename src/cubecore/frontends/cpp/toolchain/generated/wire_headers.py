@@ -78,6 +78,7 @@ _CONSTANTS = (
 _ENUMERATIONS = (
     (wire.Asks, "uint32_t", ""),
     (wire.Tells, "uint32_t", "TELLS_"),
+    (wire.SimtKinds, "uint32_t", "SIMT_"),
     (wire.Commands, "uint64_t", ""),
     (wire.CallFlags, "uint32_t", ""),
     (wire.Ends, "int32_t", ""),
@@ -89,7 +90,9 @@ def wire_headers() -> Iterator[tuple[str, str]]:
     yield TCUBETILING_NAME, tcubetiling_header()
     yield LAUNCH_NAME, launch_header()
     numbers = "".join(f"constexpr uint32_t {n} = {getattr(wire, n)}u;\n" for n in _CONSTANTS)
-    records = map(record, (wire.Step, wire.Read, wire.Records, wire.Head, wire.Box))
+    records = map(
+        record, (wire.Step, wire.Read, wire.Records, wire.Head, wire.Box, wire.SimtFinding)
+    )
     parts = (numbers, *(enumeration(*each) for each in _ENUMERATIONS), *records)
     text = _namespace("", "\n".join(parts))
     yield "cubecore_records.h", _WRITTEN.format(source="wire", includes=_INTEGERS) + text

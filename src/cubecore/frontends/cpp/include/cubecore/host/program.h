@@ -2,12 +2,14 @@
 // Pages: the launch operator `<<<blocks, l2ctrl, stream>>>`; acl calls.
 #pragma once
 
+#include <string>
 #include <tuple>
 #include <utility>
 
 #include "cubecore/host/device.h"
 #include "cubecore/seam/entry.h"
 #include "cubecore/seam/keywords.h"
+#include "cubecore/simt/launch.h"
 
 extern "C" {
 void cubecore_register(const char* name, const char* kind, const char* file, uint32_t line,
@@ -38,9 +40,41 @@ struct FromHost<T*> {
   using type = const void*;
 };
 
-template <typename T, typename... R>
-constexpr T first_of(T value, R...) {
-  return value;
+// The words between `<<<` and `>>>`: three of a kernel of cores, with the bytes of UB that it takes
+// dynamically, or four of a kernel of threads.
+template <bool threads>
+struct LaunchConfig {
+  int64_t blocks;
+  dim3 grid, block;
+  uint64_t dynamic_bytes;
+
+  // The launch as Python reads it behind the kernel's name.
+  std::string text(const char* name) const {
+    std::string said = name;
+    const uint64_t numbers[] = {threads, grid.x,  grid.y,  grid.z,
+                                block.x, block.y, block.z, dynamic_bytes};
+    for (uint64_t each : numbers) said += '\t' + std::to_string(each);
+    return said;
+  }
+};
+template <typename B>
+inline LaunchConfig<false> launch_config(B blocks) {
+  return {static_cast<int64_t>(blocks), {}, {}, 0};
+}
+template <typename B, typename D>
+inline LaunchConfig<false> launch_config(B blocks, D dynamic) {
+  uint64_t bytes = 0;
+  if constexpr (std::is_integral_v<D>) bytes = static_cast<uint64_t>(dynamic);
+  return {static_cast<int64_t>(blocks), {}, {}, bytes};
+}
+template <typename B, typename D, typename S>
+inline LaunchConfig<false> launch_config(B blocks, D dynamic, S) {
+  return launch_config(blocks, dynamic);
+}
+template <typename S>
+inline LaunchConfig<true> launch_config(dim3 grid, dim3 block, uint64_t dynamic, S) {
+  const int64_t blocks = static_cast<int64_t>(grid.x) * grid.y * grid.z;
+  return {blocks, grid, block, dynamic};
 }
 
 // A number for a parameter that it does not fit as it is: a null pointer written 0.
@@ -88,7 +122,7 @@ inline decltype(auto) loosely(T& value) {
 
 // One launch of a file: a kernel's body and the types of its arguments. Both parts of a mix kernel
 // have it, each in a library of its own.
-template <int line, typename F, typename... A>
+template <int line, bool threads, typename F, typename... A>
 struct KernelLaunch {
   struct Held {
     const F* body;
@@ -97,7 +131,7 @@ struct KernelLaunch {
 
   static void Enter(const uint64_t* context) {
     const Held& held = *reinterpret_cast<const Held*>(context);
-    guarded([&] {
+    const auto called = [&] {
       std::apply(
           [&](A&... arguments) {
             if constexpr (std::is_invocable_v<const F&, A&...>)
@@ -106,6 +140,12 @@ struct KernelLaunch {
               (*held.body)(loosely(arguments)...);
           },
           *held.arguments);
+    };
+    guarded([&] {
+      if constexpr (threads)
+        simt::run_grid(called);
+      else
+        called();
     });
   }
   static const char* Name() { return __PRETTY_FUNCTION__; }
@@ -113,24 +153,25 @@ struct KernelLaunch {
 };
 
 // Arguments are taken where the launch is written, since the other part has other globals.
-template <int line, typename F>
+template <int line, bool threads, typename F>
 struct Launcher {
   const char* name;
-  int64_t blocks;
+  LaunchConfig<threads> config;
   F body;
 
   template <typename... A>
   void operator()(A... arguments) const {
-    using Made = KernelLaunch<line, F, A...>;
+    using Made = KernelLaunch<line, threads, F, A...>;
     std::tuple<A...> held(std::move(arguments)...);
     typename Made::Held context{&body, &held};
     (void)Made::known;
-    cubecore_host(LAUNCH, static_cast<uint64_t>(blocks), 0, name, &Made::Enter, &context);
+    cubecore_host(LAUNCH, static_cast<uint64_t>(config.blocks), 0, config.text(name).c_str(),
+                  &Made::Enter, &context);
   }
 };
-template <int line, typename F>
-inline Launcher<line, F> launcher(const char* name, int64_t blocks, F body) {
-  return {name, blocks, body};
+template <int line, bool threads, typename F>
+inline Launcher<line, threads, F> launcher(const char* name, LaunchConfig<threads> config, F body) {
+  return {name, config, body};
 }
 
 // A kernel of a program's files: its kind, and where it is written.
@@ -152,7 +193,7 @@ struct Registered {
 
 #define CUBECORE_LAUNCH(NAME, CONFIG, ARGUMENTS)                           \
   ::cubecore::launcher<__LINE__>(                                          \
-      #NAME, ::cubecore::first_of CONFIG,                                  \
+      #NAME, ::cubecore::launch_config CONFIG,                             \
       [&](auto&&... cubecore_each) -> decltype((NAME)(cubecore_each...)) { \
         return (NAME)(cubecore_each...);                                   \
       }) ARGUMENTS

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "cubecore/seam/abi.h"
+#include "cubecore/simt/launch.h"
 
 namespace cubecore {
 
@@ -121,8 +122,13 @@ inline uint32_t new_register() { return ++cubecore_registers()->values; }
 namespace cubecore {
 struct VectorCall {
   Where at;
+  // With dimensions first it runs threads.
+  template <auto function, typename D, typename... A>
+  std::enable_if_t<simt::is_dimensions<D>> of(D&& threads, A&&... arguments) const {
+    simt::call_block(function, threads, at, static_cast<A&&>(arguments)...);
+  }
   template <auto function, typename... A>
-  void of(A&&... arguments) const {
+  std::enable_if_t<!simt::is_dimensions<simt::First<A...>>> of(A&&... arguments) const {
     VectorFunction cubecore_vector_function{at};
     cubecore_registers()->is_call = cubecore_registers()->depth == 1;
     function(static_cast<A&&>(arguments)...);

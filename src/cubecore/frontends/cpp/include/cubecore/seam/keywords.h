@@ -5,6 +5,7 @@
 #define __aicore__
 #define __global__
 #define __host_aicore__
+#define __host__
 #define __gm__
 #define __ubuf__
 #define __local_mem__
@@ -21,6 +22,12 @@
 #define __simd_callee__
 #define __simd_vf__
 #define __no_simd_vf_fusion__
+#define __simt_vf__
+#define __simt_callee__
+#define __callee__
+#define __launch_bounds__(...)
+#define __maxnreg__(...)
+#define LAUNCH_BOUND(...)
 #define __inout_pipe__(...)
 #define __in_pipe__(...)
 #define __out_pipe__(...)

@@ -1,0 +1,74 @@
+// Earlier spellings of SIMT code, without pages: `AscendC::Simt`, as public files have them.
+#pragma once
+
+#include "cubecore/simt/atomics.h"
+#include "cubecore/simt/identity.h"
+#include "cubecore/simt/launch.h"
+
+namespace AscendC::Simt {
+
+using Dim3 = ::dim3;
+
+// The 3 numbers of an index or of a size.
+template <int axis = 0>
+constexpr unsigned int axis_of(const dim3& of) {
+  static_assert(axis >= 0 && axis < 3, "an axis must be 0, 1 or 2, got another");
+  return axis == 0 ? of.x : axis == 1 ? of.y : of.z;
+}
+template <int axis = 0>
+inline int32_t GetThreadIdx() {
+  return static_cast<int32_t>(axis_of<axis>(cubecore_threadIdx));
+}
+template <int axis = 0>
+inline int32_t GetThreadNum() {
+  return static_cast<int32_t>(axis_of<axis>(cubecore_blockDim));
+}
+inline int32_t GetBlockIdx() { return static_cast<int32_t>(cubecore_blockIdx.x); }
+inline int32_t GetBlockNum() { return static_cast<int32_t>(cubecore_gridDim.x); }
+CUBECORE_SIMT void ThreadBarrier() { asc_syncthreads(); }
+CUBECORE_SIMT void ThreadFence() { asc_threadfence(); }
+
+template <auto function, typename... A>
+inline void VF_CALL(const dim3& threads, A&&... arguments) {
+  cubecore::simt::call_block(function, threads, *cubecore_last(), static_cast<A&&>(arguments)...);
+}
+
+// The quotient by a constant of a call: the upper half of a product, shifted (page of integer
+// division, `__umulhi`).
+template <typename T>
+CUBECORE_SIMT T UintDiv(T dividend, T magic, T shift) {
+  if constexpr (sizeof(T) == 8)
+    return static_cast<T>((static_cast<T>(static_cast<unsigned __int128>(dividend) * magic >> 64) +
+                           dividend) >> shift);
+  else
+    return static_cast<T>(
+        (static_cast<T>(static_cast<uint64_t>(dividend) * magic >> 32) + dividend) >> shift);
+}
+
+template <typename T, typename V>
+CUBECORE_SIMT cubecore::simt::Old<T> AtomicAdd(T* address, V val) {
+  return asc_atomic_add(address, static_cast<T>(val));
+}
+template <typename T, typename V>
+CUBECORE_SIMT cubecore::simt::Old<T> AtomicMax(T* address, V val) {
+  return asc_atomic_max(address, static_cast<T>(val));
+}
+template <typename T, typename V>
+CUBECORE_SIMT cubecore::simt::Old<T> AtomicMin(T* address, V val) {
+  return asc_atomic_min(address, static_cast<T>(val));
+}
+template <typename T, typename C, typename V>
+CUBECORE_SIMT T AtomicCas(T* address, C compare, V val) {
+  return asc_atomic_cas(address, static_cast<T>(compare), static_cast<T>(val));
+}
+template <typename T, typename V>
+CUBECORE_SIMT T AtomicExch(T* address, V val) {
+  return asc_atomic_exch(address, static_cast<T>(val));
+}
+
+}  // namespace AscendC::Simt
+
+// Names that C's library keeps for itself as well, so that they are macros.
+#define __expf(X) ::expf(X)
+#define __logf(X) ::logf(X)
+#define __floorf(X) ::floorf(X)

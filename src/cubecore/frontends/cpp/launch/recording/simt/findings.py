@@ -1,0 +1,179 @@
+"""Findings of threads, in sentences."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cubecore.frontends.cpp.launch.recording.stacks import line_of
+from cubecore.frontends.cpp.wire import SimtFinding, SimtKinds
+from cubecore.isa.program.tree import Location
+from cubecore.lazy_dataclass import dataclass
+from cubecore.units import plural
+
+if TYPE_CHECKING:
+    from cubecore.frontends.cpp.launch.recording.native_core import NativeCore
+
+_KINDS = {
+    SimtKinds.OUT_OF_BOUNDS: "out-of-bounds",
+    SimtKinds.MISALIGNED: "misaligned",
+    SimtKinds.UNINITIALISED: "uninitialised",
+    SimtKinds.RACE: "simt-race",
+    SimtKinds.BLOCK_RACE: "simt-race",
+    SimtKinds.BARRIER: "simt-barrier",
+    SimtKinds.LANE: "simt-lane",
+    SimtKinds.ATOMIC_VALUE: "simt-atomic-value",
+    SimtKinds.STALE: "simt-stale",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadCall:
+    """A call of threads: the library of its code, whether it is a kernel, its size, its line."""
+
+    library: bytes
+    is_grid: bool
+    threads: int
+    blocks: int
+    location: Location
+
+
+class _Told:
+    """A finding in its words: of one thread, in one call."""
+
+    def __init__(self, native_core: "NativeCore", call: ThreadCall, found: SimtFinding) -> None:
+        self._core, self._call, self._found = native_core, call, found
+
+    def line(self, code: int) -> Location:
+        """Return the user's line before a place in the code."""
+        return line_of(self._call.library, code) or self._call.location
+
+    def thread(self, block: int, thread: int) -> str:
+        """Return a thread by its numbers."""
+        return f"thread {thread} of block {block}" if self._call.is_grid else f"thread {thread}"
+
+    @property
+    def bytes(self) -> str:
+        """The bytes of the access."""
+        found = self._found
+        first = found.address
+        if found.in_ub:
+            return f"bytes [{first}, {first + found.bytes}) of UB"
+        tensor = self._core.handle.core.gm.nearest(first)
+        if tensor is None:
+            return f"address {first:#x}"
+        at = first - tensor.address
+        size = tensor.buffer.size_bytes
+        return f"bytes [{at}, {at + found.bytes}) of {tensor.name} (0 to {size} B)"
+
+    @property
+    def message(self) -> str:
+        """The sentence."""
+        return _SENTENCES[SimtKinds(self._found.kind)](self)
+
+    # --- by kind
+
+    def out_of_bounds(self) -> str:
+        """Return the sentence of an access outside of memory."""
+        found = self._found
+        who, what = self.thread(found.block, found.thread), self.access(found.writes)
+        need = "static and dynamic memory of its block" if found.in_ub else "an array"
+        return f"{who} must stay inside {need}, got a {what} of {self.bytes}{self._times}"
+
+    def misaligned(self) -> str:
+        """Return the sentence of an access off its alignment."""
+        found = self._found
+        who, what = self.thread(found.block, found.thread), self.access(found.writes)
+        size = found.bytes
+        return (
+            f"{who} must access {size} B at a multiple of {size}, got a {what} of"
+            f" {self.bytes}{self._times}"
+        )
+
+    def uninitialised(self) -> str:
+        """Return the sentence of a read of what nobody wrote."""
+        found = self._found
+        who = self.thread(found.block, found.thread)
+        return f"{who} reads {self.bytes}, which nothing has written{self._times}"
+
+    def race(self) -> str:
+        """Return the sentence of two accesses that nothing orders."""
+        found = self._found
+        first = self.thread(found.other_block, found.other_thread)
+        how = "writes" if found.writes else "reads"
+        other = "wrote" if found.other_writes else "read"
+        line = self.line(found.other)
+        across = found.kind == SimtKinds.BLOCK_RACE
+        between = (
+            "blocks run in any order: use an atomic, or asc_threadfence and an atomic flag"
+            if across
+            else "no asc_syncthreads lies between"
+        )
+        return (
+            f"{self.thread(found.block, found.thread)} {how} {self.bytes}, which {first} {other} at"
+            f" {line}; {between}{self._times}"
+        )
+
+    def barrier(self) -> str:
+        """Return the sentence of a barrier that not all threads reach."""
+        found = self._found
+        who = self.thread(found.block, found.thread)
+        if found.other_writes:
+            rest = f"{plural(found.number, 'thread')} of {found.bytes} have ended"
+        else:
+            rest = f"thread {found.other_thread} waits at {self.line(found.other)}"
+        return f"asc_syncthreads must be reached by all threads of a block; {who} waits and {rest}"
+
+    def lane(self) -> str:
+        """Return the sentence of a value of a lane that takes no part."""
+        found = self._found
+        who = self.thread(found.block, found.thread)
+        return f"{who} takes a value of lane {found.number}, which is not active here{self._times}"
+
+    def atomic_value(self) -> str:
+        """Return the sentence of a value that the hardware does not give."""
+        found = self._found
+        who = self.thread(found.block, found.thread)
+        return (
+            f"{who} uses what an atomic of half or bfloat16 returns, which is not the old value"
+            f"{self._times}"
+        )
+
+    def stale(self) -> str:
+        """Return the sentence of a load from a line that another core has changed."""
+        found = self._found
+        first = self.thread(found.other_block, found.other_thread)
+        return (
+            f"{self.thread(found.block, found.thread)} reads {self.bytes}, which {first} wrote at"
+            f" {self.line(found.other)}; its core may have the line from before: load it by"
+            f" asc_ldcg or volatile, or call asc_dcci_single first{self._times}"
+        )
+
+    @staticmethod
+    def access(writes: int) -> str:
+        """Return what an access is."""
+        return "write" if writes else "read"
+
+    @property
+    def _times(self) -> str:
+        times = self._found.times
+        return f" ({times} times at this line)" if times > 1 else ""
+
+
+_SENTENCES = {
+    SimtKinds.OUT_OF_BOUNDS: _Told.out_of_bounds,
+    SimtKinds.MISALIGNED: _Told.misaligned,
+    SimtKinds.UNINITIALISED: _Told.uninitialised,
+    SimtKinds.RACE: _Told.race,
+    SimtKinds.BLOCK_RACE: _Told.race,
+    SimtKinds.BARRIER: _Told.barrier,
+    SimtKinds.LANE: _Told.lane,
+    SimtKinds.ATOMIC_VALUE: _Told.atomic_value,
+    SimtKinds.STALE: _Told.stale,
+}
+
+
+def logged(native_core: "NativeCore", call: ThreadCall, found: Sequence[SimtFinding]) -> None:
+    """Log the findings of a call."""
+    for each in found:
+        told = _Told(native_core, call, each)
+        kind, where = _KINDS[SimtKinds(each.kind)], told.line(each.code)
+        native_core.handle.log(kind, told.message, "a thread", where)

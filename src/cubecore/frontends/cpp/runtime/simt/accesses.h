@@ -1,0 +1,339 @@
+// What is wrong with accesses of threads: bounds, alignment, bytes that nobody wrote, races.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <unordered_map>
+
+#include "simt/block.h"
+#include "simt/shadow.h"
+
+namespace {
+
+constexpr uint32_t UB_BYTES = 256 << 10, UB_GUARD_BYTES = 64 << 10;
+constexpr uint32_t STAMP_END = 1u << 18;
+constexpr uint32_t UB_POISON = 0xFF;
+constexpr uint64_t LOW_ADDRESSES = 1ull << 32;
+// Static and dynamic memory of UB: the system has 8 KB, and the data cache no less than 32 KB.
+constexpr uint32_t UB_USABLE = UB_BYTES - (8 << 10) - (32 << 10);
+
+struct Fence {
+  uint64_t time = 0;
+  uint32_t epoch = 0;
+};
+
+struct {
+  std::vector<Region> arrays;  // of global memory, by address
+  size_t last = 0, before = 0;
+  Region ub;
+  Written ub_read, ub_changed;  // by a function that vector code calls
+  uint32_t static_bytes = 0, dynamic_at = 0, dynamic_bytes = 0;
+  uint32_t stamp = 0, ub_stamp = 0;
+  uintptr_t library = 0;  // that the user's code lies in
+  std::string library_name;
+  uint64_t clock = 1;
+  std::unordered_map<uint32_t, Fence> fences;        // by thread
+  std::unordered_map<uint32_t, Fence> block_fences;  // by block
+  std::vector<SimtFinding> findings;
+  std::unordered_map<uint64_t, size_t> found;  // by kind and lines
+  std::unordered_map<const void*, uint32_t> sites;  // where static memory lies
+} memory;
+
+uint32_t thread_id() { return block.number * MOST_THREADS + block.thread; }
+
+// A finding of the thread that runs; null if its lines have had one of this kind.
+SimtFinding* found_at(uint32_t kind, uint32_t code, uint32_t other) {
+  const uint64_t key = mixed(mixed(kind + 1ull, code), other);
+  auto [at, is_new] = memory.found.emplace(key, memory.findings.size());
+  if (!is_new) {
+    ++memory.findings[at->second].times;
+    return nullptr;
+  }
+  memory.findings.push_back({});
+  SimtFinding& made = memory.findings.back();
+  made.kind = kind, made.code = code, made.other = other, made.times = 1;
+  made.block = block.number, made.thread = block.thread;
+  return &made;
+}
+
+void note_access(uint32_t kind, uint32_t code, uintptr_t at, uint32_t bytes, bool writes) {
+  SimtFinding* made = found_at(kind, code, 0);
+  if (made == nullptr) return;
+  const bool in_ub = at - memory.ub.start < UB_BYTES + UB_GUARD_BYTES;
+  made->in_ub = in_ub;
+  const uintptr_t base = in_ub ? memory.ub.start : at < LOW_ADDRESSES ? 0 : block.core->launch.gm_base;
+  made->address = static_cast<int64_t>(at - base);
+  made->bytes = bytes, made->writes = writes;
+}
+
+struct Looked {
+  uintptr_t at;
+  uint32_t bytes, code;
+  bool writes, atomic, is_volatile;
+  bool cached = true;  // by the data cache of the core
+};
+
+constexpr uint32_t LINE_BITS = 7;  // lines of 128 B
+
+// Lines that a core has loaded, where kernels have fences: only these may see other blocks' data.
+struct {
+  bool follows = false;
+  std::unordered_map<uint64_t, uint64_t> since;  // by core and line, when
+  std::vector<uint64_t> dropped;                 // by core, when all lines were
+
+  uint64_t key(uint32_t core, uintptr_t at) const {
+    return static_cast<uint64_t>(core) << 48 | at >> LINE_BITS;
+  }
+  void load(uint32_t core, uintptr_t at, uint64_t now) {
+    auto [found, is_new] = since.emplace(key(core, at), now);
+    if (!is_new && core < dropped.size() && found->second < dropped[core]) found->second = now;
+  }
+  void drop(uint32_t core, uintptr_t at) { since.erase(key(core, at)); }
+  void drop_all(uint32_t core, uint64_t now) {
+    if (dropped.size() <= core) dropped.resize(core + 1, 0);
+    dropped[core] = now;
+  }
+  // Whether a core may have a line from before a time.
+  bool has(uint32_t core, uintptr_t at, uint64_t before) const {
+    auto found = since.find(key(core, at));
+    if (found == since.end() || found->second >= before) return false;
+    return core >= dropped.size() || found->second >= dropped[core];
+  }
+} lines_of_cores;
+
+uint32_t core_of_block(uint32_t number) {
+  const int64_t cores = block.core->launch.at_once;
+  return cores < 1 ? number : number % static_cast<uint32_t>(cores);
+}
+
+// Whether another thread released what it did before, and the thread that runs has seen that.
+bool is_ordered(const Touch& other) {
+  const uint64_t seen = block.all[block.thread].acquired;
+  if (seen == 0) return false;
+  auto fence = memory.fences.find(other.thread);
+  if (fence != memory.fences.end() && seen > fence->second.time) return true;
+  auto of_block = memory.block_fences.find(other.thread / MOST_THREADS);
+  return of_block != memory.block_fences.end() && of_block->second.epoch > other.epoch &&
+         seen > of_block->second.time;
+}
+
+__attribute__((noinline)) void race(const Touch& other, uint32_t other_code, bool other_writes,
+                                    const Looked& by) {
+  const uint32_t code = by.code, bytes = by.bytes;
+  const uintptr_t at = by.at;
+  const bool writes = by.writes;
+  const bool across = other.thread / MOST_THREADS != block.number;
+  if (!across && other.epoch != (block.epoch & 0xFFF)) return;
+  const bool ordered = is_ordered(other);
+  const uint32_t core = core_of_block(block.number);
+  const bool is_stale =
+      ordered && across && !writes && by.cached && !by.atomic && !by.is_volatile &&
+      core != core_of_block(other.thread / MOST_THREADS) &&
+      lines_of_cores.has(core, at, block.all[block.thread].acquired);
+  if (ordered && !is_stale) return;
+  const uint32_t kind = is_stale ? SIMT_STALE : across ? SIMT_BLOCK_RACE : SIMT_RACE;
+  SimtFinding* made = found_at(kind, code, other_code);
+  if (made == nullptr) return;
+  made->in_ub = at - memory.ub.start < UB_BYTES;
+  made->address = static_cast<int64_t>(
+      at - (made->in_ub ? memory.ub.start : block.core->launch.gm_base));
+  made->bytes = bytes, made->writes = writes, made->other_writes = other_writes;
+  made->other_block = other.thread / MOST_THREADS, made->other_thread = other.thread % MOST_THREADS;
+}
+
+inline void touch_cell(Cell& cell, uint32_t mask, uint32_t stamp, const Looked& by) {
+  const uint32_t me = thread_id(), epoch = block.epoch & 0xFFF;
+  Touch& write = cell.write;
+  const bool relaxed = by.atomic || by.is_volatile;
+  if (write.stamp == stamp && (write.mask & mask) != 0 && write.thread != me &&
+      !(relaxed && (write.atomic || !by.writes)))
+    race(write, cell.write_code, true, by);
+  Touch& read = cell.read;
+  if (by.writes) {
+    if (read.stamp == stamp && (read.mask & mask) != 0 &&
+        (read.thread != me || read.threads || read.blocks))
+      race(read, cell.read_code, false, by);
+    write = {stamp, epoch, me, mask, relaxed, 0, 0};
+    cell.write_code = by.code;
+    return;
+  }
+  if (by.is_volatile) return;
+  if (read.stamp != stamp) {
+    read = {stamp, epoch, me, mask, 0, 0, 0};
+  } else if (read.thread == me && read.epoch == epoch) {
+    read.mask |= mask;
+    return;
+  } else {
+    const bool same_block = read.thread / MOST_THREADS == block.number;
+    const bool threads = same_block && read.epoch == epoch, blocks = read.blocks || !same_block;
+    const uint64_t masks = threads ? read.mask | mask : mask;
+    read = {stamp, epoch, me, masks, 0, threads, blocks};
+  }
+  cell.read_code = by.code;
+}
+
+inline void touch_region(Region& region, uint32_t stamp, const Looked& by) {
+  uint64_t from = by.at - region.start;
+  uint32_t left = by.bytes;
+  while (left != 0) {
+    Page& page = region.page(from);
+    const uint32_t low = from % PAGE_BYTES;
+    const uint32_t part = std::min(left, PAGE_BYTES - low);
+    if ((low | part) % 4 != 0) page.refine();
+    page.open();
+    const uint32_t step = page.by_bytes ? 1 : 4;
+    for (uint32_t n = 0; n < part; n += step)
+      touch_cell(*page.at(low + n), page.by_bytes ? 1 : 15, stamp, by);
+    from += part, left -= part;
+  }
+}
+
+Region* array_of(uintptr_t at) {
+  auto holds = [&](size_t n) {
+    return n < memory.arrays.size() && at - memory.arrays[n].start <
+                                           memory.arrays[n].end - memory.arrays[n].start;
+  };
+  if (holds(memory.last)) return &memory.arrays[memory.last];
+  if (holds(memory.before)) {
+    std::swap(memory.last, memory.before);
+    return &memory.arrays[memory.last];
+  }
+  auto behind = std::upper_bound(memory.arrays.begin(), memory.arrays.end(), at,
+                                 [](uintptr_t value, const Region& each) { return value < each.start; });
+  if (behind == memory.arrays.begin()) return nullptr;
+  const size_t number = static_cast<size_t>(behind - memory.arrays.begin()) - 1;
+  if (!holds(number)) return nullptr;
+  memory.before = memory.last;
+  memory.last = number;
+  return &memory.arrays[number];
+}
+
+inline bool is_aligned(const Looked& by);
+
+bool is_allocated(uint64_t at, uint32_t bytes) {
+  if (!block.is_grid) return at + bytes <= UB_USABLE;
+  return at + bytes <= memory.static_bytes ||
+         (at >= memory.dynamic_at && at + bytes <= memory.dynamic_at + memory.dynamic_bytes);
+}
+
+__attribute__((noinline)) void in_ub(const Looked& by) {
+  const uint64_t at = by.at - memory.ub.start;
+  if (at + by.bytes > UB_BYTES) {
+    note_access(SIMT_OUT_OF_BOUNDS, by.code, by.at, by.bytes, by.writes);
+    end_thread();
+  }
+  if (!is_allocated(at, by.bytes)) {
+    note_access(SIMT_OUT_OF_BOUNDS, by.code, by.at, by.bytes, by.writes);
+  } else if (!by.writes || by.atomic) {
+    if (!memory.ub.written.has(at, by.bytes))
+      note_access(SIMT_UNINITIALISED, by.code, by.at, by.bytes, by.writes);
+  }
+  if (!is_aligned(by)) note_access(SIMT_MISALIGNED, by.code, by.at, by.bytes, by.writes);
+  if (by.writes) memory.ub.written.add(at, by.bytes);
+  if (!block.is_grid) {
+    if (by.writes) memory.ub_changed.add(at, by.bytes);
+    if (!by.writes || by.atomic) memory.ub_read.add(at, by.bytes);
+  }
+  touch_region(memory.ub, memory.ub_stamp, by);
+}
+
+// Sees that another thread may have released something.
+inline void acquire() { block.all[block.thread].acquired = ++memory.clock; }
+
+inline bool is_aligned(const Looked& by) {
+  return by.bytes > 16 || (by.bytes & (by.bytes - 1)) != 0 || by.at % by.bytes == 0;
+}
+
+inline void look(const Looked& by) {
+  if (by.at - memory.ub.start < UB_BYTES + UB_GUARD_BYTES) return in_ub(by);
+  const bool low = by.at < LOW_ADDRESSES;
+  if (!low && by.at - block.core->launch.gm_base >= gm_bytes) return;  // its own stack, constants
+  Region* array = low ? nullptr : array_of(by.at);
+  if (array == nullptr || by.at + by.bytes > array->end) {
+    note_access(SIMT_OUT_OF_BOUNDS, by.code, by.at, by.bytes, by.writes);
+    end_thread();
+  }
+  if (!is_aligned(by)) note_access(SIMT_MISALIGNED, by.code, by.at, by.bytes, by.writes);
+  const uint64_t at = by.at - array->start;
+  if ((!by.writes || by.atomic) && !array->written.has(at, by.bytes))
+    note_access(SIMT_UNINITIALISED, by.code, by.at, by.bytes, by.writes);
+  if (by.writes) array->written.add(at, by.bytes);
+  touch_region(*array, memory.stamp, by);
+  if (lines_of_cores.follows && !by.writes && by.cached && !by.is_volatile)
+    lines_of_cores.load(core_of_block(block.number), by.at, memory.clock);
+}
+
+// A thread that looks at one word again and again gives way to those that may change it.
+constexpr uint32_t MOST_SPINS = 64;
+inline void spin(const void* at) {
+  Thread& thread = block.all[block.thread];
+  if (thread.spun != at) {
+    thread.spun = at, thread.spins = 0;
+  } else if (++thread.spins >= MOST_SPINS) {
+    thread.spins = 0;
+    thread.code = reinterpret_cast<uintptr_t>(at);
+    leave(State::LOOKS_AGAIN);
+  }
+}
+
+inline uint32_t code_of(const void* address) {
+  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(address) - memory.library);
+}
+
+inline void access_at(const void* at, uint32_t bytes, bool writes, bool is_volatile, void* code) {
+  const uintptr_t address = reinterpret_cast<uintptr_t>(at);
+  if (is_volatile) acquire();
+  look({address, bytes, code_of(code), writes, false, is_volatile});
+  if (is_volatile && !writes) spin(at);
+}
+
+void inactive_lane(uint32_t thread, uint32_t lane) {
+  const uint32_t running = block.thread;
+  block.thread = thread;
+  SimtFinding* made = found_at(SIMT_LANE, code_of(reinterpret_cast<void*>(block.all[thread].code)), 0);
+  if (made != nullptr) made->number = lane;
+  block.thread = running;
+}
+
+}  // namespace
+
+#define CUBECORE_CODE __builtin_return_address(0)
+#define CUBECORE_HOOK(NAME, BYTES, WRITES, VOLATILE)                                  \
+  void __tsan_##NAME(void* at) {                                                      \
+    if (block.runs) access_at(at, BYTES, WRITES, VOLATILE, CUBECORE_CODE);            \
+  }
+#define CUBECORE_HOOKS(BYTES)                              \
+  CUBECORE_HOOK(read##BYTES, BYTES, false, false)          \
+  CUBECORE_HOOK(write##BYTES, BYTES, true, false)          \
+  CUBECORE_HOOK(volatile_read##BYTES, BYTES, false, true)  \
+  CUBECORE_HOOK(volatile_write##BYTES, BYTES, true, true)
+#define CUBECORE_UNALIGNED(BYTES)                          \
+  CUBECORE_HOOK(unaligned_read##BYTES, BYTES, false, false) \
+  CUBECORE_HOOK(unaligned_write##BYTES, BYTES, true, false) \
+  CUBECORE_HOOK(unaligned_volatile_read##BYTES, BYTES, false, true) \
+  CUBECORE_HOOK(unaligned_volatile_write##BYTES, BYTES, true, true)
+
+// The compiler calls these before each access of user code (-fsanitize=thread); no library of its
+// own has a part in it.
+extern "C" {
+CUBECORE_HOOKS(1)
+CUBECORE_HOOKS(2)
+CUBECORE_HOOKS(4)
+CUBECORE_HOOKS(8)
+CUBECORE_HOOKS(16)
+CUBECORE_UNALIGNED(2)
+CUBECORE_UNALIGNED(4)
+CUBECORE_UNALIGNED(8)
+CUBECORE_UNALIGNED(16)
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+void __tsan_read_range(void* at, size_t bytes) {
+  if (block.runs) access_at(at, static_cast<uint32_t>(bytes), false, false, CUBECORE_CODE);
+}
+void __tsan_write_range(void* at, size_t bytes) {
+  if (block.runs) access_at(at, static_cast<uint32_t>(bytes), true, false, CUBECORE_CODE);
+}
+void __tsan_vptr_update(void**, void*) {}
+void __tsan_vptr_read(void**) {}
+}

@@ -1,0 +1,51 @@
+"""Compiler and linker flags of files with code of threads (SIMT)."""
+
+from collections.abc import Sequence
+
+from cubecore.frontends.cpp.files import INCLUDE
+from cubecore.frontends.cpp.rewriting.source import Overlay
+from cubecore.frontends.cpp.rewriting.threads import THREAD_WORDS
+from cubecore.frontends.cpp.toolchain.compiler import compiler
+
+_OF_THREADS = "__NPU_ARCH__=3510"
+"""The macro of the architecture that runs threads."""
+
+
+def is_of_threads(code: Overlay, macros: Sequence[str]) -> bool:
+    """Return whether files have code of threads (SIMT) that is compiled as such."""
+    return not code.words.isdisjoint(THREAD_WORDS) and _OF_THREADS in macros
+
+
+def thread_flags(code: Overlay, macros: Sequence[str]) -> list[str]:
+    """Return the words that have the compiler call the runtime before each access of memory.
+
+    The calls are those of its thread sanitizer, whose own library is not linked. The header that
+    was compiled before does without; its macro would keep it from being taken.
+    """
+    if not is_of_threads(code, macros):
+        return []
+    header = ["-include", str(INCLUDE / "cubecore" / "simt" / "all.h")]
+    # Volatile accesses have calls of their own: they do not race, and pass the data cache.
+    flags = [*header, "-fsanitize=thread", "-U__SANITIZE_THREAD__"]
+    if compiler().is_clang:
+        without, marked = "-tsan-instrument-func-entry-exit=0", "-tsan-distinguish-volatile=1"
+        return [*flags, "-mllvm", without, "-mllvm", marked]
+    # Blocks in the order of the text: lanes meet again at the lowest address that one waits at.
+    params = "tsan-instrument-func-entry-exit=0", "tsan-distinguish-volatile=1"
+    return [*flags, "-fno-reorder-blocks", *(f"--param={each}" for each in params)]
+
+
+_LIBRARIES = ("-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s", "-lgcc")
+"""The linker's words for the usual libraries alone: without the sanitizer's own."""
+
+
+def thread_linking(code: Overlay, macros: Sequence[str]) -> Sequence[str]:
+    """Return the linker's words for what is compiled and linked at once."""
+    return () if compiler().is_clang or not is_of_threads(code, macros) else _LIBRARIES
+
+
+def enters(code: Overlay, entry: str) -> str:
+    """Return the function of the headers that enters a kernel of cores, or of threads."""
+    name = entry.split("<", maxsplit=1)[0].rsplit("::", maxsplit=1)[-1]
+    threads = any(kernel.threads for kernel, _, _ in code.kernels if kernel.name == name)
+    return "simt::enter" if threads else "cubecore_enter"

@@ -1,0 +1,319 @@
+"""Kernels of threads (SIMT): values against NumPy, and pairs of a right and a wrong kernel."""
+
+import numpy as np
+import pytest
+
+import cubecore
+from cubecore.errors import CubecoreError
+from frontends.cpp.cpp_kernels import needs_compiler
+
+pytestmark = needs_compiler
+CHIP = "Ascend950PR_9589"
+TEXT = r"""
+#include "simt_api/asc_simt.h"
+__global__ void places(int* out) {
+  int at = threadIdx.x + threadIdx.y * blockDim.x + threadIdx.z * blockDim.x * blockDim.y;
+  int block = blockIdx.x + blockIdx.y * gridDim.x + blockIdx.z * gridDim.x * gridDim.y;
+  int* to = out + 4 * (block * blockDim.x * blockDim.y * blockDim.z + at);
+  to[0] = at; to[1] = block; to[2] = laneid(); to[3] = int(lanemask_lt() ^ lanemask_ge());
+}
+__global__ void exchanges(int* x, int* out, int by, int width) {
+  int i = threadIdx.x, n = blockDim.x;
+  out[i] = asc_shfl(x[i], by, width);
+  out[n + i] = asc_shfl_up(x[i], by, width);
+  out[2 * n + i] = asc_shfl_down(x[i], by, width);
+  out[3 * n + i] = asc_shfl_xor(x[i], by % width, width);
+}
+__global__ void votes(int* x, uint32_t* out) {
+  int i = threadIdx.x, n = blockDim.x;
+  out[i] = asc_ballot(x[i]);
+  out[n + i] = asc_all(x[i]);
+  out[2 * n + i] = asc_any(x[i]);
+  if (x[i] != 0) out[3 * n + i] = asc_activemask();
+}
+__global__ void reduces(float* x, int* y, float* out, int* whole) {
+  int i = threadIdx.x, n = blockDim.x;
+  out[i] = asc_reduce_add(x[i]);
+  out[n + i] = asc_reduce_max(x[i]);
+  out[2 * n + i] = asc_reduce_min(x[i]);
+  if (i % 3 == 0) whole[i] = asc_reduce_add(y[i]);
+  else whole[i] = asc_reduce_max(y[i]);
+}
+__global__ __launch_bounds__(1024) void turns(float* x, float* z, int synced) {
+  __ubuf__ float tile[32][32];
+  int row = threadIdx.x / 32, column = threadIdx.x % 32;
+  tile[row][column] = x[threadIdx.x];
+  if (synced) asc_syncthreads();
+  z[threadIdx.x] = tile[column][row];
+}
+__global__ void dynamic(int* x) {
+  extern __ubuf__ int some[];
+  some[threadIdx.x] = x[threadIdx.x];
+  asc_syncthreads();
+  x[threadIdx.x] = some[blockDim.x - 1 - threadIdx.x];
+}
+__global__ void counts(int* x, int* bins, int atomic) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (atomic) asc_atomic_add(&bins[x[i]], 1);
+  else bins[x[i]] += 1;
+}
+__global__ void atomics(uint32_t* x) {
+  uint32_t i = threadIdx.x;
+  asc_atomic_max(&x[0], i); asc_atomic_min(&x[1], i); asc_atomic_or(&x[2], i);
+  asc_atomic_and(&x[3], ~i); asc_atomic_xor(&x[4], i); asc_atomic_inc(&x[5], 9u);
+  asc_atomic_dec(&x[6], 9u); asc_atomic_sub(&x[7], i); asc_atomic_exch(&x[8], 5u);
+  asc_atomic_cas(&x[9], i, i + 1);
+}
+__global__ void branch(int* x, int bad) {
+  if (!bad || threadIdx.x < 32) asc_syncthreads();
+  x[threadIdx.x] = 1;
+}
+__global__ void outside(int* x, int n) { x[threadIdx.x + n] = 1; }
+__global__ void beyond(int* x) {
+  extern __ubuf__ int some[];
+  some[threadIdx.x] = 1;
+}
+__global__ void unwritten(int* x) {
+  __ubuf__ int some[64];
+  x[threadIdx.x] = some[threadIdx.x];
+}
+__global__ void lanes(int* x) {
+  int i = threadIdx.x;
+  if (i % 2) x[i] = asc_shfl(x[i], 0);
+}
+__global__ void shares(int* x, int ordered) {
+  if (ordered) asc_atomic_exch(&x[0], int(blockIdx.x));
+  else x[0] = blockIdx.x;
+}
+__global__ void hands_over(float* x, uint32_t* flag, float* out, int fenced) {
+  if (blockIdx.x == 0) {
+    x[0] = 3.0f;
+    if (fenced) asc_threadfence();
+    asc_atomic_exch(flag, 1u);
+  } else if (asc_atomic_add(flag, 0u) == 1) {
+    out[0] = asc_ldcg(x);
+  }
+}
+__global__ void stale(float* x, uint32_t* flag, float* out, int past) {
+  if (blockIdx.x == 0) {
+    x[0] = 3.0f;
+    asc_threadfence();
+    asc_atomic_exch(flag, 1u);
+  } else {
+    out[1] = x[1];
+    if (asc_atomic_add(flag, 0u) == 1) out[0] = past ? asc_ldcg(x) : x[0];
+  }
+}
+__global__ void halves(half* x, half* out, int used) {
+  if (used) out[threadIdx.x] = asc_atomic_add(x, half(1.0f));
+  else asc_atomic_add(x, half(1.0f));
+}
+__global__ void misplaced(char* x) { *(int*)(x + 1) = 7; }
+__global__ __launch_bounds__(64) void bounded(int* x) { x[threadIdx.x] = 1; }
+__global__ void spins(int* x) {
+  volatile int* seen = x;
+  while (seen[0] == 0) {}
+}
+__global__ void waits(int* x, int* out) {
+  volatile int* seen = x;
+  if (threadIdx.x < 32) { while (seen[0] == 0) {} out[threadIdx.x] = 1; }
+  if (threadIdx.x == 32) { asc_threadfence(); seen[0] = 1; }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def of():
+    module = cubecore.inline(TEXT, chip=CHIP)
+
+    def kernel(name):
+        return getattr(module, name)
+
+    return kernel
+
+
+def ids(run):
+    return sorted({found.id for found in run.findings})
+
+
+def test_each_thread_knows_its_place(of):
+    out = np.zeros((6, 24, 4), "i4")
+    assert of("places")[(3, 2), (4, 3, 2)](out).clean
+    at = np.arange(24)
+    for block in range(6):
+        assert (out[block, :, 0] == at).all()
+        assert (out[block, :, 1] == block).all()
+        assert (out[block, :, 2] == at % 32).all()
+    assert (out[..., 3] == -1).all()
+
+
+@pytest.mark.parametrize(("by", "width"), [(1, 32), (3, 16), (5, 8), (31, 32), (2, 4)])
+def test_lanes_exchange_values(of, by, width):
+    n, x = 64, np.arange(64, dtype="i4") * 10
+    out = np.zeros((4, n), "i4")
+    assert of("exchanges")[1, n](x, out, by, width).clean
+    lane = np.arange(n) % 32
+    first = lane // width * width
+    base = np.arange(n) - lane
+    up = np.where(lane - by < first, lane, lane - by)
+    down = np.where(lane + by > first + width - 1, lane, lane + by)
+    assert (out[0] == x[base + first + by % width]).all()
+    assert (out[1] == x[base + up]).all()
+    assert (out[2] == x[base + down]).all()
+    assert (out[3] == x[base + (lane ^ by % width)]).all()
+
+
+def test_lanes_vote(of):
+    x = np.array([i % 3 for i in range(32)] + [1] * 32, "i4")
+    out = np.zeros((4, 64), "u4")
+    assert of("votes")[1, 64](x, out).clean
+    for warp in range(2):
+        part = slice(32 * warp, 32 * warp + 32)
+        mask = sum(1 << n for n in range(32) if x[part][n])
+        assert (out[0, part] == mask).all()
+        assert (out[1, part] == (mask == 2**32 - 1)).all()
+        assert (out[2, part] == 1).all()
+        assert (out[3, part][x[part] != 0] == mask).all()
+
+
+def test_lanes_reduce_in_halves(of):
+    random = np.random.default_rng(5)
+    x, y = random.standard_normal(64).astype("f4"), random.integers(-9, 9, 64).astype("i4")
+    out, whole = np.zeros((3, 64), "f4"), np.zeros(64, "i4")
+    assert of("reduces")[1, 64](x, y, out, whole).clean
+    for warp in range(2):
+        part = slice(32 * warp, 32 * warp + 32)
+        sums = x[part].copy()
+        while sums.size > 1:
+            sums = sums[::2] + sums[1::2]
+        assert (out[0, part] == sums[0]).all()
+        assert (out[1, part] == x[part].max()).all()
+        assert (out[2, part] == x[part].min()).all()
+        third = np.arange(part.start, part.stop) % 3 == 0
+        assert (whole[part][third] == y[part][third].sum()).all()
+        assert (whole[part][~third] == y[part][~third].max()).all()
+
+
+@pytest.mark.parametrize("synced", [1, 0])
+def test_a_tile_turns_behind_a_barrier(of, synced):
+    x, z = np.arange(1024, dtype="f4"), np.zeros(1024, "f4")
+    run = of("turns")[1, 1024](x, z, synced)
+    if synced:
+        assert run.clean
+        assert (z.reshape(32, 32) == x.reshape(32, 32).T).all()
+    else:
+        assert ids(run) == ["simt-race", "uninitialised"]
+
+
+def test_dynamic_memory_is_what_the_launch_asks_for(of):
+    x = np.arange(64, dtype="i4")
+    assert of("dynamic")[1, 64, 256](x).clean
+    assert (x == np.arange(64)[::-1]).all()
+    run = of("dynamic")[1, 64, 128](np.arange(64, dtype="i4"))
+    assert ids(run) == ["out-of-bounds"]
+
+
+@pytest.mark.parametrize("atomic", [1, 0])
+def test_a_histogram_needs_atomics(of, atomic):
+    x, bins = np.random.default_rng(3).integers(0, 8, 512).astype("i4"), np.zeros(8, "i4")
+    run = of("counts")[4, 128](x, bins, atomic)
+    assert ids(run) == ([] if atomic else ["simt-race"])
+    assert (bins == np.bincount(x, minlength=8)).all()
+
+
+def test_atomics_do_as_their_pages_say(of):
+    x = np.array([3, 3, 1, 2**32 - 1, 1, 0, 0, 0, 0, 0], "u4")
+    assert of("atomics")[1, 64](x).clean
+    i = np.arange(64, dtype="u4")
+    assert x[:2].tolist() == [63, 0]
+    assert x[2] == np.bitwise_or.reduce(i) | 1
+    assert x[3] == np.bitwise_and.reduce(~i)
+    assert x[4] == np.bitwise_xor.reduce(i) ^ 1
+    up = down = 0
+    for _ in range(64):
+        up, down = (0 if up >= 9 else up + 1), (9 if down == 0 or down > 9 else down - 1)
+    assert x[5:7].tolist() == [up, down]
+    assert x[7] == (-int(i.sum())) % 2**32
+    assert x[8:].tolist() == [5, 64]
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "right", "kind"),
+    [
+        ("branch", ([1, 64], [np.zeros(64, "i4"), 1]), [np.zeros(64, "i4"), 0], "simt-barrier"),
+        ("outside", ([1, 64], [np.zeros(64, "i4"), 1]), [np.zeros(64, "i4"), 0], "out-of-bounds"),
+        ("shares", ([2, 1], [np.zeros(1, "i4"), 0]), [np.zeros(1, "i4"), 1], "simt-race"),
+    ],
+)
+def test_a_fault_is_found_and_nothing_beside_it(of, name, wrong, right, kind):
+    size, given = wrong
+    assert ids(of(name)[tuple(size)](*given)) == [kind]
+    assert of(name)[tuple(size)](*right).clean
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "kind"),
+    [("hands_over", 0, "simt-race"), ("hands_over", 1, None), ("stale", 0, "simt-stale"),
+     ("stale", 1, None)],
+)  # fmt: skip
+def test_what_a_block_hands_over_needs_a_fence_and_no_old_line(of, name, word, kind):
+    x, flag, out = np.zeros(64, "f4"), np.zeros(1, "u4"), np.zeros(2, "f4")
+    run = of(name)[2, 1](x, flag, out, word)
+    assert ids(run) == ([kind] if kind else [])
+    assert out[0] == 3
+
+
+def test_other_faults_of_threads(of):
+    assert ids(of("beyond")[1, 32](np.zeros(32, "i4"))) == ["out-of-bounds"]
+    assert ids(of("unwritten")[1, 64](np.zeros(64, "i4"))) == ["uninitialised"]
+    assert ids(of("lanes")[1, 32](np.zeros(32, "i4"))) == ["simt-lane"]
+    assert ids(of("misplaced")[1, 1](np.zeros(8, "i1"))) == ["misaligned"]
+
+
+@pytest.mark.parametrize("used", [0, 1])
+def test_an_atomic_of_half_returns_no_old_value(of, used):
+    x, out = np.zeros(1, "f2"), np.zeros(32, "f2")
+    run = of("halves")[1, 32](x, out, used)
+    assert ids(run) == ["simt-atomic-value"] * used
+    assert x[0] == 32
+
+
+def test_a_thread_may_wait_for_another_warp(of):
+    x, out = np.zeros(1, "i4"), np.zeros(32, "i4")
+    assert of("waits")[1, 64](x, out).clean
+    assert (out == 1).all()
+
+
+def sentence(call):
+    with pytest.raises(CubecoreError) as raised:
+        call()
+    return str(raised.value)
+
+
+def test_bad_launches_are_one_sentence(of):
+    x = np.zeros(64, "i4")
+    assert "must be at most 64, as its launch bounds say, got 65" in sentence(
+        lambda: of("bounded")[1, 65](np.zeros(65, "i4"))
+    )
+    assert "must be at most 1024" in sentence(
+        lambda: of("outside")[1, 2048](np.zeros(2048, "i4"), 0)
+    )
+    assert sentence(lambda: of("outside")[1, 4096](x, 0)) == (
+        "a block must have 1 to 2048 threads, got 4096 (4096 x 1 x 1)"
+    )
+    assert sentence(lambda: of("outside")[(256, 256), 32](x, 0)) == (
+        "the grid must have 1 to 65535 blocks, got 65536 (256 x 256 x 1)"
+    )
+    assert sentence(lambda: of("dynamic")[1, 64, 230_000](x)) == (
+        "the dynamic UB of a block must be at most 221184 B (256 KB without 8 KB of the system and "
+        "32 KB of the data cache), got 230000 B"
+    )
+    assert sentence(lambda: of("outside")[1](x, 0)) == (
+        "outside is a kernel of threads (SIMT): outside[grid, block](...)"
+    )
+    assert sentence(lambda: of("outside").using(chip="Ascend910B3")[1, 64](x, 0)) == (
+        "architecture 3510 runs kernels of threads (SIMT), as outside is one; Ascend910B3 is 2201"
+    )
+    assert "must see a word change that it reads again and again" in sentence(
+        lambda: of("spins")[1, 1](np.zeros(1, "i4"))
+    )
