@@ -167,7 +167,8 @@ class Verdict(Presented):
     reproducible : str
         The command that judges again.
     cheating : tuple of dict
-        Empty: nothing is looked for yet.
+        Marks of cheating, certain ones first: the kind, the evidence, the case, and how often. They
+        leave `correct` as it is.
     sandbox : str
         The box that held the submission: bwrap, own, or none where it ran with the user's rights.
     """
@@ -261,6 +262,8 @@ class Verdict(Presented):
                 lines += [f"  {finding.text}", f"    fix: {finding.fix}"]
             more = len(self.findings) - _SHOWN_FINDINGS
             lines += [f"  {plural(more, 'more finding')} in --json"] if more > 0 else []
+        if self.cheating:
+            lines += ["", "Cheating", *(f"  {each}" for each in self._marks())]
         lines += [*self._time_lines(), f"CPU: {self.seconds.get('cpu', 0):.1f} s"]
         return "\n".join(lines) + "\n"
 
@@ -272,6 +275,8 @@ class Verdict(Presented):
             said += f" at {self.stage}"
         certain = sum(finding.certainty == "certain" for finding in self.findings)
         others = sum(finding.certainty == "open" for finding in self.findings)
+        cheats = [mark["id"] for mark in self.cheating if mark["certainty"] == "certain"]
+        said += f", cheating ({', '.join(cheats)})" if cheats else ""
         if certain or others:
             parts = [plural(certain, "certain finding")] if certain else []
             parts += [f"{others} open"] if others else []
@@ -288,6 +293,10 @@ class Verdict(Presented):
     def _subject(self) -> str:
         names = ", ".join(self.submission.get("operators", ())) or self.submission["kind"]
         return f"{names} for {self.task['name']} on {self.chip}"
+
+    def _marks(self) -> list[str]:
+        cases = ((each, f" ({each['case']})" if each["case"] else "") for each in self.cheating)
+        return [f"{m['id']} ({m['certainty']}): {m['evidence']}{case}" for m, case in cases]
 
     def _time_lines(self) -> list[str]:
         if not self.time:
@@ -327,6 +336,7 @@ class Verdict(Presented):
             errors=self.errors,
             cases=self.cases,
             findings=self.findings,
+            marks=self._marks(),
             times=self._time_lines(),
             reproducible=self.reproducible,
         )

@@ -53,6 +53,13 @@ def writes_into(run: "KernelRun | TikRun", name: str, size: int) -> bool:
     return any(where is not None for _, where in _last_writes(run, wanted))
 
 
+def reads_from(run: KernelRun, name: str, size: int) -> bool:
+    """Return whether an instruction of a launch, which kept them, read a byte of an array."""
+    base = base_of(run, name)
+    wanted = Footprint.run(base, base + size)
+    return any(_last_in_trace(trace, wanted, reads=True) for trace in run.traces.values())
+
+
 def base_of(run: "KernelRun | TikRun", name: str) -> int:
     """Return the address of an array of a launch in its global memory."""
     if not isinstance(run, KernelRun):
@@ -74,8 +81,10 @@ def _last_writes(
         yield CoreId(each.core, each.sub), sink.where
 
 
-def _last_in_trace(trace: InstructionTrace, wanted: Footprint) -> Location | None:
-    """Return the line of the last instruction of a trace that wrote some bytes."""
+def _last_in_trace(
+    trace: InstructionTrace, wanted: Footprint, *, reads: bool = False
+) -> Location | None:
+    """Return the line of the last instruction of a trace that wrote some bytes, or read them."""
     kinds = np.frombuffer(trace.kinds, np.uint32)
     addresses = np.frombuffer(trace.addresses, np.int64)
     widths = np.array([len(mems) for mems in trace.names.mems], np.int64)
@@ -83,7 +92,7 @@ def _last_in_trace(trace: InstructionTrace, wanted: Footprint) -> Location | Non
     last = -1
     for kind in np.unique(kinds):
         for number, touched, writes in outside(trace.templates[kind]):
-            if not writes:
+            if writes == reads:
                 continue
             issues = np.flatnonzero(kinds == kind)
             at = addresses[starts[issues] + number]

@@ -46,8 +46,8 @@ class BoxView:
         found: dict[Path, Scratch | Path | None] = {}
         for path in (*system_paths(), *self.readable):
             found[path.absolute()] = path.resolve()
-        found |= {each.path: each for each in self.scratch}
         found |= {each: None for each in self.hidden if _is_shown(each, found)}
+        found |= {each.path: each for each in self.scratch}
         yield from sorted(found.items(), key=lambda each: len(each[0].parts))
 
 

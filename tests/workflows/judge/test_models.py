@@ -89,6 +89,17 @@ def test_six_strings_are_called_by_their_model(task, factor) -> None:
 
 
 @with_torch
+def test_a_model_that_computes_is_marked(task) -> None:
+    model = MODEL.replace("return custom", "return 1.5 * custom")
+    (task.parent / "answer.py").write_text(strings(python_bind_src=BINDING, model_src=model))
+    verdict = cubecore.judge(task.parent / "answer.py", task, cases=1)
+    marks = {mark["id"]: mark["evidence"] for mark in verdict.cheating}
+    assert marks["torch-compute"] == "mul of 1,024"
+    assert marks["not-of-a-launch"] == "output 0: its values are in none of 1 arrays"
+    assert verdict.headline.startswith("wrong at compare, cheating (not-of-a-launch)")
+
+
+@with_torch
 def test_a_binding_that_does_not_compile(task) -> None:
     text = strings(python_bind_src=BINDING.replace("z = at", "w = at"), model_src=MODEL)
     (task.parent / "answer.py").write_text(text)

@@ -30,7 +30,7 @@ def view_of(
     can put something into the cache that another one gets.
     """
     cache = folder().absolute()
-    readable = [given, *_own_files(submission, path)]
+    readable = [given, *own_files(submission, path)]
     if submission.kind != PYTHON and has_compiler():
         _prepare(submission, options)
         readable += [Path(compiler().command[0]), *shared_units()]
@@ -47,7 +47,7 @@ def view_of(
     )
 
 
-def _own_files(submission: Submission, path: Path) -> list[Path]:
+def own_files(submission: Submission, path: Path) -> list[Path]:
     """Return a submission's folder; of a file also those of its kind beside it, which it includes.
 
     The rest of the folder is not the submission's: it may be the user's home.

@@ -30,6 +30,7 @@ from cubecore.errors import CubecoreError, Violation, unable
 from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
 from cubecore.sandbox.confinement import clean_environment
 from cubecore.sandbox.words import NONE
+from cubecore.workflows.judge.cheating.kinds import CERTAIN
 from cubecore.workflows.judge.limits import JudgeOptions, options_of
 from cubecore.workflows.judge.submissions.kinds import Submission, submission_of
 from cubecore.workflows.judge.tasks.comparison import LATE, REFUSED, RIGHT, WRONG
@@ -38,6 +39,8 @@ from cubecore.workflows.judge.values import arrays_in
 
 _LOCATION = re.compile(r"(?:^|: )(?P<file>[^:\s]+):(?P<line>\d+)(?=[: ])")
 _CERTAINTIES = ("certain", "open", "note")
+_OF_CASE = {"outcome", "written_at", "cheating"}
+"""Fields of a comparison that are no part of its figures."""
 _COMPILES = ("host", "kernel", "binding")
 """Stages at which something of the submission did not compile."""
 
@@ -212,6 +215,7 @@ def _verdict(
             "launches": sum(len(case.get("launches", ())) for case in told),
         },
         seconds=judged.get("seconds", {}),
+        cheating=tuple(_cheating(judged, told)),
         sandbox=judged.get("sandbox", NONE),
         limits=options.limits | judged.get("box_limits", {}),
         reproducible=command,
@@ -249,7 +253,7 @@ def _cases(
             outcome=case["outcome"] or result.get("outcome", "not run"),
             shapes=tuple(tuple(each["shape"]) for each in arrays),
             dtypes=tuple(each["dtype"] for each in arrays),
-            compared={k: v for k, v in result.items() if k not in {"outcome", "written_at"}},
+            compared={k: v for k, v in result.items() if k not in _OF_CASE},
             written_at=written_at,
             reason=error.get("message", "") or result.get("reason", ""),
             instructions=case.get("issued", 0),
@@ -277,6 +281,17 @@ def _errors(judged: Json, told: Sequence[Json]) -> Iterator[JudgedError]:
             int(match["line"]) if match else None,
             each.get("detail", ""),
         )
+
+
+def _cheating(judged: Json, told: Sequence[Json]) -> list[Json]:
+    """Return the marks of cheating, certain ones first, each kind once with how often it is."""
+    compared: list[Json] = judged.get("compared", [])
+    found = [mark for case in (*told, *compared) for mark in case.get("cheating", ())]
+    found += judged.get("of_sources", [])
+    first: dict[str, Json] = {}
+    for mark in found:
+        first.setdefault(mark["id"], {**mark, "count": 0})["count"] += 1
+    return sorted(first.values(), key=lambda mark: mark["certainty"] != CERTAIN)
 
 
 def _findings(records: Sequence[Json], told: Sequence[Json]) -> list[JudgedFinding]:

@@ -5,6 +5,7 @@ folder of their own, so that the submission's step can be kept from them.
 """
 
 import json
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -16,16 +17,19 @@ from typing import Any
 from cubecore.aliases import Json
 from cubecore.answers.verdict import REQUEST
 from cubecore.errors import CubecoreError, unable
+from cubecore.frontends.cpp.files import SUFFIXES
 from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
 from cubecore.sandbox.box import Box, opened
 from cubecore.sandbox.view import BoxView
 from cubecore.sandbox.words import NONE
 from cubecore.workflows.judge.blame import is_ours, raised_by
-from cubecore.workflows.judge.boxed import LIMITS, RESULT_BYTES, RESULTS, view_of
+from cubecore.workflows.judge.boxed import LIMITS, RESULT_BYTES, RESULTS, own_files, view_of
+from cubecore.workflows.judge.cheating.result_marks import result_marks
+from cubecore.workflows.judge.cheating.source_marks import source_marks
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.steps import StepOutcome, forked
 from cubecore.workflows.judge.submissions.case_results import results_of
-from cubecore.workflows.judge.submissions.kinds import submission_of
+from cubecore.workflows.judge.submissions.kinds import Submission, submission_of
 from cubecore.workflows.judge.submissions.runner import CaseRunner
 from cubecore.workflows.judge.tasks.cases import Reference, ReferenceCase
 from cubecore.workflows.judge.tasks.comparison import (
@@ -38,9 +42,12 @@ from cubecore.workflows.judge.tasks.comparison import (
 )
 from cubecore.workflows.judge.tasks.kinds import JudgeTask, task_of
 from cubecore.workflows.judge.tasks.references import reference_of
-from cubecore.workflows.judge.values import ArrayFolder, array_of, is_tensor, loaded
+from cubecore.workflows.judge.values import ArrayFolder, array_of, arrays_in, is_tensor, loaded
 
 _WORKSPACE = "submission"
+_SOURCES = {*SUFFIXES, ".h", ".hpp", ".py"}
+_LEAST_SIZE = 16
+"""Sizes up to it are common numbers of a program."""
 
 
 def main(folder: Path) -> None:
@@ -89,7 +96,21 @@ def main(folder: Path) -> None:
             if writer is not None and writer.failed is None:
                 found["written_at"] = writer.left
         told["compared"] = compared.left["cases"]
+    told["of_sources"] = marks_of_sources(submission, place, records)
     judged.leave({"records": records, **told})
+
+
+def marks_of_sources(submission: Submission, place: Path, records: list[Json]) -> list[Json]:
+    """Return the marks of cheating in the files of a submission."""
+    files = [f for each in own_files(submission, place) for f in (each, *each.rglob("*"))]
+    texts = {f: f.read_text("utf-8", "replace") for f in files if f.suffix in _SOURCES}
+    python = [text for file, text in texts.items() if file.suffix == ".py"]
+    python += [submission.model] if submission.model else []
+    cpp = [text for file, text in texts.items() if file.suffix != ".py"]
+    shapes = [each["shape"] for one in records for each in arrays_in(one["inputs"])]
+    sizes = {size for shape in shapes for size in (*shape, math.prod(shape)) if size > _LEAST_SIZE}
+    found = [*source_marks(list(dict.fromkeys(python)), cpp, sizes)]
+    return list({(each["id"], each["evidence"]): each for each in found}.values())
 
 
 def _load_shared(task: JudgeTask, *, model: bool) -> None:
@@ -172,6 +193,7 @@ def made_cases(task: JudgeTask, options: JudgeOptions, reference: Path, given: P
             "made_with": theirs.stored(case.made_with) if plain_case else None,
             "outputs": _outputs(case.expected) if plain_case else [],
         }
+        record["keeps_inputs"] = case.keeps_inputs
         records.append(record)
         kept.append(ours.stored(case.expected) if plain_case else None)
     (reference / "expected.json").write_text(json.dumps(kept), "utf-8")
@@ -219,7 +241,11 @@ def compared_cases(
             # A submission that has written something else than its results.
             compared.append({"outcome": WRONG, "reason": "its results cannot be read"})
             continue
-        compared.append(known.compared(whole, results).to_json())
+        result = known.compared(whole, results)
+        told_of = result.to_json()
+        if result.outcome == RIGHT:
+            told_of["cheating"] = [*result_marks(result, whole.expected, results, whole.name)]
+        compared.append(told_of)
     return {"cases": compared}
 
 

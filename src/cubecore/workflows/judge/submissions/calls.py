@@ -51,10 +51,14 @@ Call = Callable[[GivenCase], Any]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class OpenSubmission:
-    """A submission that is ready: the names of its operators or kernels, and what runs a case."""
+    """A submission that is ready: the names of its operators or kernels, and what runs a case.
+
+    `in_place` says that one of its operators registers an input and an output of one name.
+    """
 
     names: tuple[str, ...]
     call: Call
+    in_place: bool = False
 
 
 class StageError(Exception):
@@ -110,7 +114,9 @@ def _project(project: OperatorProject, options: JudgeOptions) -> OpenSubmission:
     if options.entry == "" and len(names) > 1:
         raise refuse("entry", f"name an operator of the project ({', '.join(names)})", "none")
     operator = project[options.entry or names[0]]
-    return OpenSubmission(names, lambda case: _operator_call(operator, case))
+    own = operator.registration
+    in_place = not {one.name for one in own.inputs}.isdisjoint(one.name for one in own.outputs)
+    return OpenSubmission(names, lambda case: _operator_call(operator, case), in_place)
 
 
 def _operator_call(operator: Operator, case: GivenCase) -> Any:

@@ -23,6 +23,7 @@ from cubecore.frontends.cpp.operator_projects.operator_project import OperatorPr
 from cubecore.frontends.cpp.rewriting.source import source_of
 from cubecore.frontends.cpp.toolchain.cache import digest, folder
 from cubecore.frontends.kernels.session import current_session
+from cubecore.workflows.judge.cheating.torch_operations import noted
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.submissions.calls import (
     GivenCase,
@@ -75,7 +76,7 @@ def opened_model(
         import torch
 
         torch.manual_seed(SEED)
-        with torch.no_grad():
+        with noted(), torch.no_grad():
             return made(*copied(case.made_with))(*copied(case.inputs))
 
     return OpenSubmission(names, call)

@@ -14,6 +14,7 @@ from cubecore.frontends.kernels.session import ScriptSession
 from cubecore.frontends.result_comparison import arrays_of
 from cubecore.frontends.result_writer import writer_of
 from cubecore.frontends.source_locations import InstructionLimitError
+from cubecore.workflows.judge.cheating.call_marks import FinishedCall, bytes_of, call_marks
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.submissions.calls import GivenCase, OpenSubmission, StageError, opened
 from cubecore.workflows.judge.submissions.case_results import (
@@ -92,6 +93,7 @@ class CaseRunner:
         told: Json = {"outcome": ""}
         with session.collecting():
             try:
+                before = bytes_of(given.inputs)
                 got = called.call(given)
                 told["results"] = ArrayFolder(folder / "results").stored(_plain_results(got))
             except InstructionLimitError as error:
@@ -107,8 +109,15 @@ class CaseRunner:
                 told |= raised(error)
         self._left -= sum(run.issued for run in session.runs)
         told |= {"seconds": perf_counter() - begin, **launches(session)}
-        if traced and not told["outcome"] and session.runs:
+        if told["outcome"]:
+            return told
+        if traced and session.runs:
             told["time"] = predicted(session.runs)
+        changed = before != bytes_of(given.inputs)
+        call = FinishedCall(
+            given.name, given.inputs, got, tuple(session.runs), changed, called.in_place
+        )
+        told["cheating"] = [*call_marks(call, record, told.get("time", {}))]
         return told
 
     @property

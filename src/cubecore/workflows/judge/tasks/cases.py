@@ -17,7 +17,7 @@ class ReferenceCase:
     """A case: what a submission is given, and what it must return.
 
     `made_with` are the arguments of a model's construction. `outcome` says why a case is not run;
-    it is empty for one that is.
+    it is empty for one that is. `keeps_inputs` says that the reference left its inputs unchanged.
     """
 
     name: str
@@ -25,6 +25,7 @@ class ReferenceCase:
     expected: Any
     made_with: Any = ()
     outcome: str = ""
+    keeps_inputs: bool = True
 
 
 class Reference(Protocol):

@@ -72,6 +72,12 @@ def plain(value: Any) -> Array:
     return array_of(value) if is_tensor(value) else np.asarray(value)
 
 
+def same(one: Any, other: Any) -> bool:
+    """Return whether two values have equal arrays, to the bit."""
+    pairs = zip(leaves(one), leaves(other), strict=True)
+    return all(plain(a).tobytes() == plain(b).tobytes() for (_, a), (_, b) in pairs)
+
+
 def ordered(expected: Any, got: Any) -> list[tuple[str, Any]]:
     """Return the results in the order of the expected ones, where both have names."""
     found = leaves(got)

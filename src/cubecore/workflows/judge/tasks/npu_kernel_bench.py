@@ -27,6 +27,7 @@ from cubecore.workflows.judge.tasks.comparison import (
     close,
     leaves,
     plain,
+    same,
 )
 from cubecore.workflows.judge.tasks.kinds import JudgeTask
 from cubecore.workflows.judge.tasks.torch_modules import copied, stand_in
@@ -91,9 +92,11 @@ class NpuKernelBenchTask:
             np.random.seed(options.seed)  # noqa: NPY002 - what the tasks draw from
             inputs = self._inputs.get_inputs(row, device=torch.device("cpu"))
             made_with = self._inputs.get_init_inputs(row, device=torch.device("cpu"))
-            expected = self._module.Model(*copied(made_with))(*copied(inputs))
+            given = copied(inputs)
+            expected = self._module.Model(*copied(made_with))(*given)
             left -= 1
-            yield ReferenceCase(name, inputs, expected, made_with)
+            keeps = same(given, inputs)
+            yield ReferenceCase(name, inputs, expected, made_with, keeps_inputs=keeps)
 
     def _bytes(self, row: Any) -> int | None:
         """Return the bytes of the largest input, None where only making them tells."""

@@ -11,7 +11,7 @@ import numpy as np
 from cubecore.errors import refuse, unable
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.tasks.cases import Reference, ReferenceCase, module_of
-from cubecore.workflows.judge.tasks.comparison import Compared, close
+from cubecore.workflows.judge.tasks.comparison import Compared, close, same
 from cubecore.workflows.judge.tasks.kinds import (
     ARRAYS,
     FUNCTION,
@@ -90,8 +90,11 @@ class _Function:
             if not isinstance(inputs, Mapping):
                 need = "return the inputs by name, as {'x': x}"
                 raise refuse(f"{self._shown}: inputs", need, type(inputs).__name__)
-            expected = self._module.reference(**_copied(inputs))
-            yield ReferenceCase(f"case {number}", dict(inputs), self._named(expected))
+            given = _copied(inputs)
+            expected = self._module.reference(**given)
+            keeps = same(given, inputs)
+            named = self._named(expected)
+            yield ReferenceCase(f"case {number}", dict(inputs), named, keeps_inputs=keeps)
 
     def _named(self, expected: Any) -> Any:
         if expected is None:

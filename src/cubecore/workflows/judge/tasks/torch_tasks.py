@@ -7,7 +7,14 @@ from cubecore.errors import unable
 from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.tasks.cases import ReferenceCase, module_of
-from cubecore.workflows.judge.tasks.comparison import TOO_LARGE, Compared, close, leaves, plain
+from cubecore.workflows.judge.tasks.comparison import (
+    TOO_LARGE,
+    Compared,
+    close,
+    leaves,
+    plain,
+    same,
+)
 from cubecore.workflows.judge.tasks.kinds import JudgeTask
 from cubecore.workflows.judge.tasks.torch_modules import copied, stand_in
 
@@ -52,10 +59,11 @@ class TorchTask:
         model = module.Model(*copied(made_with))
         torch.manual_seed(options.seed)
         for number, inputs in enumerate(self._groups(options.cases)):
+            given = copied(list(inputs))
             with torch.no_grad():
-                expected = model(*copied(list(inputs)))
-            name = f"case {number}"
-            yield ReferenceCase(name, list(inputs), expected, made_with)
+                expected = model(*given)
+            name, keeps = f"case {number}", same(given, list(inputs))
+            yield ReferenceCase(name, list(inputs), expected, made_with, keeps_inputs=keeps)
 
     def _large(self, options: JudgeOptions) -> bool:
         """Return whether a draw has too large a tensor; where only making it tells, False."""

@@ -1,0 +1,1 @@
+"""Cheating: the kinds that are looked for, in sources, in launches and in results."""

@@ -1,0 +1,156 @@
+"""Cheating that the launches of a call show: where the bytes of its results come from."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from cubecore.aliases import Json
+from cubecore.arrays import Array
+from cubecore.frontends.kernels.session import KernelRun
+from cubecore.frontends.result_writer import reads_from
+from cubecore.lazy_dataclass import dataclass
+from cubecore.workflows.judge.cheating.kinds import (
+    CHANGED_AFTER,
+    COMPUTED_BEFORE,
+    INDEPENDENT,
+    NO_LAUNCH,
+    NOT_OF_A_LAUNCH,
+    UNWRITTEN,
+)
+
+_MOST_SEARCHED = 1 << 18
+"""Elements of the largest result that is searched for among a launch's arrays in another order."""
+_LEAST_DISTINCT = 8
+"""Distinct values of a result that tells where it comes from: others are everywhere."""
+_ENOUGH = 64
+"""Elements of a result that are looked up among those that a launch was given."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _LaunchArray:
+    """An array of a launch: its bytes when it began to be the user's, and which were written."""
+
+    data: Array
+    dtype: "np.dtype[Any]"
+    valid: Array
+    is_output: bool
+    number: int
+
+    @property
+    def values(self) -> Array:
+        size = self.data.size - self.data.size % self.dtype.itemsize
+        return self.data[:size].view(self.dtype)
+
+
+def launch_marks(
+    runs: Sequence[KernelRun], inputs: Sequence[Array], results: Sequence[Array], case: str
+) -> Iterator[Json]:
+    """Yield the marks of a call that returned results."""
+    if not runs:
+        if results:
+            yield NO_LAUNCH.found(f"0 launches, {len(results)} results", case)
+        return
+    changed = list(_changed_after(runs))
+    yield from (CHANGED_AFTER.found(evidence, case) for evidence in changed)
+    arrays = [each for number, run in enumerate(runs) for each in _arrays(run, number)]
+    for number, result in enumerate(results):
+        if result.size and not changed:
+            yield from _provenance(number, result, arrays, inputs, case)
+    if inputs and not any(_reads_something(run) for run in runs):
+        yield INDEPENDENT.found(f"{len(runs)} launches, no read of an array", case)
+
+
+def _arrays(run: KernelRun, number: int) -> Iterator[_LaunchArray]:
+    for host, tensor in run.tensors:
+        size = host.raw.size
+        raw, valid = tensor.buffer.data[:size], tensor.buffer.valid[:size]
+        is_output = host.name in run.outputs
+        yield _LaunchArray(raw, np.dtype(host.dtype.numpy), valid, is_output, number)
+
+
+def _provenance(
+    number: int,
+    result: Array,
+    arrays: Sequence[_LaunchArray],
+    inputs: Sequence[Array],
+    case: str,
+) -> Iterator[Json]:
+    """Yield what is wrong with where a result comes from."""
+    raw = _bytes(result)
+    outputs = [each for each in arrays if each.is_output]
+    same = [each for each in outputs if np.array_equal(each.data, raw)]
+    if same and not any(each.valid.all() for each in same):
+        missing = min(int(np.count_nonzero(each.valid == 0)) for each in same)
+        yield UNWRITTEN.found(f"output {number}: {missing:,} of {raw.size:,} B", case)
+    if not same and result.size <= _MOST_SEARCHED and not _is_part(result, outputs):
+        evidence = f"output {number}: its values are in none of {len(outputs)} arrays"
+        yield NOT_OF_A_LAUNCH.found(evidence, case)
+        return
+    if any(np.array_equal(_bytes(each)[: raw.size], raw) for each in inputs):
+        return
+    before = _given_to_a_launch(result, arrays)
+    if before is not None:
+        yield COMPUTED_BEFORE.found(f"output {number}: launch {before} was given its values", case)
+
+
+def _bytes(array: Array) -> Array:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _is_part(result: Array, outputs: Sequence[_LaunchArray]) -> bool:
+    """Return whether all values of a result are values of a launch's outputs, in any order."""
+    for each in outputs:
+        with np.errstate(all="ignore"):
+            values = (
+                each.values.astype(result.dtype) if each.values.size <= _MOST_SEARCHED else None
+            )
+        if values is None or np.isin(_bits(result), _bits(values)).all():
+            return True
+    return False
+
+
+def _bits(array: Array) -> Array:
+    """Return values whose bits can be looked up: NaN is one, and bfloat16 is."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return flat.view(f"u{flat.dtype.itemsize}") if flat.dtype.itemsize <= 8 else flat
+
+
+def _given_to_a_launch(result: Array, arrays: Sequence[_LaunchArray]) -> int | None:
+    """Return the launch that was given the values of a result, by anything but a launch before."""
+    part = _bits(result)[:_ENOUGH]
+    if np.unique(part).size < _LEAST_DISTINCT:
+        return None
+    begin = part.tobytes()
+    for each in arrays:
+        earlier = (one for one in arrays if one.is_output and one.number < each.number)
+        if each.is_output or begin not in each.data.tobytes():
+            continue
+        if not any(begin in one.data.tobytes() for one in earlier):
+            return each.number
+    return None
+
+
+def _changed_after(runs: Sequence[KernelRun]) -> Iterator[str]:
+    """Yield the outputs of launches that are no longer as the last of them has left them."""
+    last: dict[int, tuple[KernelRun, int]] = {}
+    for run in runs:
+        for number, (host, _) in enumerate(run.tensors):
+            if host.raw.size:
+                last[host.at[0]] = run, number
+    for run, number in last.values():
+        host, tensor = run.tensors[number]
+        if host.name not in run.outputs:
+            continue
+        left, valid = tensor.buffer.data[: host.raw.size], tensor.buffer.valid[: host.raw.size]
+        wrong = int(np.count_nonzero((host.raw.reshape(-1) != left) & (valid != 0)))
+        if wrong:
+            yield f"{wrong:,} of {host.raw.size:,} B of {host.name} of {run.kernel}"
+
+
+def _reads_something(run: KernelRun) -> bool:
+    if run.reads or not run.traces:
+        return True
+    return any(
+        reads_from(run, host.name, host.raw.size) for host, _ in run.tensors if host.raw.size
+    )

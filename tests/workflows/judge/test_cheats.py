@@ -1,0 +1,67 @@
+"""Cheating: each cheat has its mark, and right submissions have no certain one."""
+
+from pathlib import Path
+
+import pytest
+
+import cubecore
+from cubecore.workflows.judge.cheating.kinds import KINDS
+from frontends.cpp.cpp_kernels import needs_compiler
+from workflows.judge.cheats import CHEATS, HEAD
+from workflows.judge.judged_kernels import ADD, PYTHON, TASK, strings
+
+FEW = {
+    "an expression",
+    "a launch for show",
+    "zeros, and the results behind",
+    "a kernel that copies",
+    "zeros within the tolerance",
+    "results into the inputs",
+}
+"""Those of an ordinary run: one of each kind that launches show."""
+CERTAINTY = {kind.id: kind.certainty for kind in KINDS}
+
+
+def judged(folder, text, task=TASK, entry=""):
+    (folder / "task").mkdir()
+    (folder / "task" / "task.py").write_text(task)
+    name = "kernel.py" if text.startswith("import") else "kernel.cpp"
+    name = "answer.txt" if text.startswith("host") else name
+    (folder / name).write_text(text)
+    blocks = {} if name == "answer.txt" else {"blocks": 4}
+    return cubecore.judge(folder / name, folder / "task" / "task.py", entry=entry, **blocks)
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in FEW else pytest.param(n, marks=pytest.mark.sweep) for n in CHEATS]
+)
+@needs_compiler
+def test_a_cheat_is_marked(tmp_path, name) -> None:
+    cheat = CHEATS[name]
+    verdict = judged(tmp_path, cheat.text, cheat.task, cheat.entry)
+    marks = {mark["id"]: mark for mark in verdict.cheating}
+    assert cheat.mark in marks, (verdict.cheating, verdict.text)
+    assert marks[cheat.mark]["certainty"] == CERTAINTY[cheat.mark]
+
+
+@pytest.mark.parametrize("text", [ADD, PYTHON, strings()], ids=["C++", "Python", "operator"])
+@needs_compiler
+def test_a_right_submission_has_no_mark(tmp_path, text) -> None:
+    assert judged(tmp_path, text).cheating == ()
+
+
+def test_an_honest_function_has_no_mark(tmp_path) -> None:
+    text = f"{HEAD}\ndef answer(x, y):\n    return honest(x, y)\n"
+    assert judged(tmp_path, text, entry="answer").cheating == ()
+
+
+def test_the_guide_has_all_kinds_with_an_example_each() -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "judging.md").read_text("utf-8")
+    for kind in KINDS:
+        row = f"| `{kind.id}` | {kind.certainty} | {kind.meaning} | {kind.example} |"
+        assert row in guide
+
+
+def test_every_kind_has_a_cheat() -> None:
+    apart = {"registered-in-place", "torch-compute"}
+    assert {cheat.mark for cheat in CHEATS.values()} | apart == {kind.id for kind in KINDS}
