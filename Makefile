@@ -83,6 +83,7 @@ bench: $(STAMP)  ## figures as JSON on standard output
 	$(BIN)/python benchmarks/instructions.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/cpp.py
+	$(BIN)/python benchmarks/registers.py
 
 docs: $(STAMP)  ## refresh what is generated under docs/
 	$(BIN)/python -m tools.pages.docs

@@ -41,6 +41,13 @@ def test_figures_of_planning_and_timing_stand_beside_their_targets():
     assert all(ratio > 0 for ratio in answer["ratios"].values())
 
 
+@pytest.mark.sweep
+def test_the_figures_of_vector_functions_stand_beside_their_targets():
+    answer = answer_of("registers.py", "1")
+    assert set(answer) == {"entry_ns", "add"}
+    assert all(figure["value"] > 0 for figure in answer.values())
+
+
 def test_the_figures_of_execution_are_verified_ratios():
     answer = answer_of("run_products.py", "64", "48", "32")
     assert set(answer["figures"]) == {"float16", "bfloat16", "int8"}

@@ -7,6 +7,7 @@ follow each other, with the axes of the loops around them kept. A value is [core
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,11 +43,12 @@ class UbPart:
 
 
 def execute(
-    program: RegisterProgram, parts: Sequence[UbPart], ctrl: int = 0, mask: int = _ALL_BITS
+    program: RegisterProgram, parts: list[UbPart], ctrl: int = 0, mask: int = _ALL_BITS
 ) -> int:
     """Run a program on parts of UB, in place, under CTRL and the mask's bits; return its AR.
 
-    They are all of UB from the base on, or runs of bytes that each access stays in.
+    They are all of UB from the base on, or runs of bytes that each access stays in. A part that is
+    stored whole may be another one afterwards.
     """
     run = Execution(program, parts[0].array, ctrl, mask, parts)
     run.run(program.nodes)
@@ -69,6 +71,15 @@ class _Value:
     axes: tuple[int, ...]
 
 
+@lru_cache(maxsize=256)
+def _dense(shape: tuple[int, ...], span: int) -> tuple[int, ...]:
+    """Return the strides of accesses that follow each other."""
+    strides = [span]
+    for count in reversed(shape[1:]):
+        strides.append(strides[-1] * count)
+    return tuple(reversed(strides)) if shape else ()
+
+
 class Execution:
     """One run: the latest values of each leaf, and where the loops are."""
 
@@ -81,10 +92,10 @@ class Execution:
         image: Array,
         ctrl: int = 0,
         mask: int = _ALL_BITS,
-        parts: Sequence[UbPart] = (),
+        parts: list[UbPart] | None = None,
     ) -> None:
         self._program, self._image, self._ctrl = program, image, ctrl
-        self._parts = parts or (UbPart(0, image),)
+        self._parts = parts or [UbPart(0, image)]
         self._mask_bits = np.frombuffer(mask.to_bytes(_MASK_BYTES, "little"), "<u8")
         self._values: dict[tuple[int, int], _Value] = {}
         self._trips: dict[int, int | slice] = {}
@@ -243,9 +254,12 @@ class Execution:
         strides = self._strides(step, addresses)
         if strides is not None:
             start = int(addresses.flat[0])
-            whole = next(
-                each for each in self._parts if 0 <= start - each.low < each.array.shape[1]
-            )
+            whole = self._parts[self._part_at(start)]
+            end = start - whole.low + addresses.size * span
+            if strides == _dense(addresses.shape, span) and end <= whole.array.shape[1]:
+                # The usual case: a slice in another shape is made sooner than strides.
+                run = whole.array[:, start - whole.low : end]
+                return run.reshape(run.shape[0], *addresses.shape, span)
             part = whole.array[:, start - whole.low :]
             return np.lib.stride_tricks.as_strided(
                 part,
@@ -254,6 +268,35 @@ class Execution:
                 writeable=True,
             )
         return self._image[:, addresses[..., None] + np.arange(span)]
+
+    def _part_at(self, start: int) -> int:
+        """Return the number of the part of UB that an address lies in."""
+        return next(
+            number
+            for number, each in enumerate(self._parts)
+            if 0 <= start - each.low < each.array.shape[1]
+        )
+
+    def _replaces(self, start: int, window: Array, values: Array) -> bool:
+        """Put values in the place of a part that they are all of, and return whether it was done.
+
+        It saves a copy of what most functions store. No other call may store there, and the values
+        must be nobody else's bytes. An image of all of UB stays the one that was given.
+        """
+        if len(self._parts) == 1:
+            return False
+        number = self._part_at(start)
+        low, array = self._parts[number].low, self._parts[number].array
+        if start != low or window.size != array.size or window.shape != values.shape:
+            return False
+        if not (window.flags.c_contiguous and values.flags.c_contiguous):
+            return False
+        if sum(each.stores for each in self._program.steps.values()) != 1:
+            return False
+        if any(np.may_share_memory(values, each.array) for each in self._parts):
+            return False
+        self._parts[number] = UbPart(low, values.reshape(array.shape))
+        return True
 
     def _strides(self, step: RegisterStep, addresses: NDArray[np.int64]) -> tuple[int, ...] | None:
         """Return how far a step's addresses are apart on the trips that run at once."""
@@ -283,6 +326,7 @@ class Execution:
             return
         window = self._window(step, addresses, span)
         if let is None:
-            window[...] = values
+            if not self._replaces(int(addresses.flat[0]), window, values):
+                window[...] = values
         else:
             np.copyto(window, values, where=let)

@@ -158,7 +158,8 @@ class VectorFunction(Instruction):
                 if operand.access.reads
             ]
             ar = execute(performed, parts, registers.ctrl, mask)
-            return _shaped({each.name: array for each, _, array in made}, some), ar
+            stored = {made[n][0].name: parts[n].array for n in range(len(made))}
+            return _shaped(stored, some), ar
         size = max(self.program.reach, performed.reach)
         # UB from the program's base on, one row for each core that runs it. Only the runs that are
         # read are filled in: nothing else of the image is looked at, except where the order was

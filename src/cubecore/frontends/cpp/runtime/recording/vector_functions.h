@@ -78,10 +78,31 @@ uint64_t hash_of(const uint64_t* words, size_t count) {
   return mixed(mixed(mixed(part[0], part[1]), part[2]), part[3]);
 }
 
+// The few texts that entries have again and again, by their pointers.
+class MetTexts {
+ public:
+  // What stands for a text, or nullptr if it was not met or others took its slot.
+  const char*& of(const char* text) {
+    Met& met = met_[reinterpret_cast<uint64_t>(text) * 0x9E3779B97F4A7C15ull >> 57];
+    if (met.text != text) met = {text, nullptr};
+    return met.stands;
+  }
+
+ private:
+  struct Met {
+    const char *text, *stands;
+  };
+  Met met_[128] = {};
+};
+
 // Texts by one pointer each: libraries that are loaded for each core have literals of their own.
 void make_canonical(std::vector<RegisterEntry>& entries) {
-  auto same = [](const char*& text) {
-    text = reinterpret_cast<const char*>(canonical(reinterpret_cast<uint64_t>(text)));
+  MetTexts met;
+  auto same = [&met](const char*& text) {
+    const char*& one = met.of(text);
+    if (one == nullptr)
+      one = reinterpret_cast<const char*>(canonical(reinterpret_cast<uint64_t>(text)));
+    text = one;
   };
   for (RegisterEntry& each : entries) {
     same(each.operation), same(each.type), same(each.source), same(each.mode), same(each.file);
@@ -91,9 +112,13 @@ void make_canonical(std::vector<RegisterEntry>& entries) {
 // Puts the texts that entries point to, and the entries.
 void put_entries(Message& question, const RegisterEntry* first, size_t count) {
   std::unordered_map<const char*, uint32_t> numbers;
+  MetTexts met;
   for (const RegisterEntry* each = first; each < first + count; ++each)
-    for (const char* text : {each->operation, each->type, each->source, each->mode, each->file})
-      numbers.emplace(text, 0);
+    for (const char* text : {each->operation, each->type, each->source, each->mode, each->file}) {
+      const char*& known = met.of(text);
+      if (known == nullptr) numbers.emplace(text, 0);
+      known = text;
+    }
   question.word(numbers.size());
   for (auto& [text, number] : numbers) question.word(reinterpret_cast<uint64_t>(text)).text(text);
   question.word(count).raw(first, count * sizeof(RegisterEntry));

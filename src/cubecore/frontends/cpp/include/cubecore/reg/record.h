@@ -49,7 +49,8 @@ struct RegisterBlock {
 }  // namespace cubecore
 
 extern "C" {
-cubecore::RegisterBlock* cubecore_registers();
+// A core's block stays where it is, and a core its kernel's: a function may keep the pointer.
+__attribute__((const)) cubecore::RegisterBlock* cubecore_registers();
 void cubecore_more_registers(const cubecore::Where* at);
 void cubecore_begin_vector_function(const cubecore::Where* at);
 // Begins one by what it is called with; returns true if it was issued at once, as it is known.
@@ -92,7 +93,17 @@ inline RegisterEntry& register_entry(const char* operation, const char* type, co
   RegisterBlock& block = *cubecore_registers();
   if (block.next == block.end) cubecore_more_registers(&at);
   RegisterEntry& entry = *block.next++;
-  entry = RegisterEntry{operation, type, type, "", at.file, 0, 0, {}, {}, 0, 0, at.line};
+  // Field by field: at -O1 a whole one is made on the stack and copied.
+  entry.operation = operation;
+  entry.type = entry.source = type;
+  entry.mode = "";
+  entry.file = at.file;
+  entry.address = 0;
+  entry.scalar = 0;
+  entry.results[0] = entry.results[1] = 0;
+  entry.sources[0] = entry.sources[1] = entry.sources[2] = 0;
+  entry.mask = entry.variable = 0;
+  entry.line = at.line;
   return entry;
 }
 
