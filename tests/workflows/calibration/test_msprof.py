@@ -148,6 +148,10 @@ OPERATORS = {
              {"reads": 1, "writes": 1, "instructions": 1}),
     "RealDiv": ("512,2048;2048", "512,2048", "elementwise", 512, 2048,
                 {"reads": 1, "writes": 1, "instructions": 1}),
+    "QuantBatchMatmulV3": ("64,256;256,128;128", "64,128", "quant_matmul", None, None,
+                           {"shape": [64, 128, 256]}),
+    "WeightQuantBatchMatmulV2": ("64,256;256,128;128", "64,128", "weight_quant_matmul", None, None,
+                                 {"shape": [64, 128, 256]}),
     "GroupedMatmul": ("512,256;4,256,128", "512,128", "grouped_matmul", None, None,
                       {"shape": [4, 128, 128, 256]}),
 }  # fmt: skip
@@ -177,6 +181,8 @@ def test_rows_of_other_operators_are_points_of_them(tmp_path):
         (operator_row("GroupedMatmul", "512,256", "512,128"),
          "the shapes of GroupedMatmul are not of A [M, K] and B [groups, K, N]"),
         (operator_row("Relu", "", ""), "the shapes of Relu are empty"),
+        (operator_row("QuantBatchMatmulV3", "8,16", "9,4"),
+         "the shapes of QuantBatchMatmulV3 are not of A [M, K] and C [M, N]"),
     ],
 )  # fmt: skip
 def test_a_row_that_no_operator_stands_for_says_why(tmp_path, row, reason):

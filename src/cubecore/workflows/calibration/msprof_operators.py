@@ -45,6 +45,11 @@ _ATTENTION = (
     *("fusedinferattentionscore", "promptflashattention", "increflashattention"),
     *("flashattentionscore", "flashattentionscoregrad"),
 )
+_QUANTISED: Mapping[str, str] = {
+    **dict.fromkeys(("quantbatchmatmulv3", "quantbatchmatmulv4"), "quant_matmul"),
+    **dict.fromkeys(("weightquantbatchmatmulv2",), "weight_quant_matmul"),
+}
+"""Matmuls with scales, of two matrices."""
 _NO_CORE = ("AI_CPU", "HCCL", "COMMUNICATION", "WAIT", "EVENT")
 """Beginnings of task types that run on no AI Core."""
 
@@ -99,6 +104,8 @@ def operator_of(row: ProfileRow) -> RowOperator:
         return RowOperator("swiglu", *_rows(row, row.inputs), {})
     if name == "groupedmatmul":
         return _grouped(row)
+    if name in _QUANTISED:
+        return _quantised(row, _QUANTISED[name])
     raise UnnamedOperator(f"no operator of `cubecore time --op` does what {row.kind} does")
 
 
@@ -133,6 +140,15 @@ def _grouped(row: ProfileRow) -> RowOperator:
     n = b[2] if b[1] == a[1] else b[1]
     shape = {"shape": [b[0], ceil_div(a[0], b[0]), n, a[1]]}
     return RowOperator("grouped_matmul", None, None, shape, ("groups have equal rows",))
+
+
+def _quantised(row: ProfileRow, op: str) -> RowOperator:
+    """Return a matmul with scales by the shapes of A and C, as B may lie in fractals."""
+    a, c = (*row.inputs, ())[0], (*row.outputs, ())[0]
+    if len(a) != 2 or len(c) != 2 or not all((*a, *c)) or c[0] not in a:
+        raise UnnamedOperator(f"the shapes of {row.kind} are not of A [M, K] and C [M, N]")
+    k = a[1] if a[0] == c[0] else a[0]
+    return RowOperator(op, None, None, {"shape": [*c, k]})
 
 
 def _reduction(row: ProfileRow, op: str) -> RowOperator:

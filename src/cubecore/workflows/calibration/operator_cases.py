@@ -18,6 +18,7 @@ OPERATORS = (ATTENTION, ELEMENTWISE, *_SHAPED)
 """Operators whose sizes are in the tiling's columns."""
 STAND_IN = "unary and binary instructions of architecture 2201"
 _TYPES = {"half": "float16", "float": "float32"}
+_BY_RESULT, _RESULT = ("quant_matmul",), 2
 _COMPUTED = ("float16", "float32", "int16", "int32")
 """Types that the Vector unit adds to; others are computed in float32."""
 _COUNTED = ("reads", "writes", "instructions")
@@ -46,7 +47,9 @@ def _named_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
     shape, counts = point.tiling.get("shape"), counts_of(point.op)
     if not isinstance(shape, list) or len(shape) != len(counts) or not all(map(is_extent, shape)):
         raise Unmapped(f"tiling.shape must be {' x '.join(counts)} of {point.op}, got {shape!r}")
-    operator = operator_of(point.op, shape, _type(point).name)
+    # A and B of a quantised matmul are int8, so that the type in question is the result's.
+    number = _RESULT if point.op in _BY_RESULT else 0
+    operator = operator_of(point.op, shape, _type(point, number).name)
     if operator.cores == "mix":
         chip.require("cross_core_cycles", "timing")
     notes.add("the operator as time --op has it, on all cores")
@@ -112,6 +115,6 @@ def _attention_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
     return CalibrationCase(chip, launch, ATTENTION, assumed=notes.done())
 
 
-def _type(point: Point) -> ElementType:
-    name = point.types[0]
+def _type(point: Point, number: int = 0) -> ElementType:
+    name = point.types[number]
     return element_type(_TYPES.get(name, name))
