@@ -8,7 +8,11 @@ from collections.abc import Iterator
 from operator import itemgetter
 
 from cubecore.frontends.cpp.rewriting.definitions import specialisations
-from cubecore.frontends.cpp.rewriting.threads import is_of_threads, thread_edits
+from cubecore.frontends.cpp.rewriting.threads import (
+    has_thread_words,
+    is_of_threads,
+    thread_edits,
+)
 from cubecore.frontends.cpp.rewriting.tokens import (
     Token,
     closing,
@@ -333,7 +337,8 @@ def _arrays(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
             declaration, last = _struct(kind, code[end - 1].text, memory), closing(code, end)
         else:
             declaration, last = _array_list(text, code, end, kind, memory)
-        yield token.start, code[last].end, declaration
+        is_extern = number > 0 and code[number - 1].text == "extern"
+        yield code[number - is_extern].start, code[last].end, declaration
 
 
 _ARRAY_NAME = re.compile(r"ArrayOf<[^;]*?> (\w+) = ")
@@ -370,7 +375,17 @@ def _array_list(
         while last + 1 < len(code) and code[last + 1].text == "[":
             open_, last = last + 1, closing(code, last + 1)
             lengths.append(text[code[open_].end : code[last].start])
-        if len(lengths) > 1:
+        if not lengths[0].strip():
+            made = f"::cubecore::dynamic_array<{memory}, {kind}>()"
+            declarations.append(f"::cubecore::ArrayOf<{memory}, {kind}> {name} = {made}")
+        elif len(lengths) > 1 and has_thread_words(code):
+            # Rows of rows: a pointer to the first one, which is used as the array is.
+            rows = "".join(f"[{length}]" for length in lengths[1:])
+            count = " * ".join(f"({length})" for length in lengths)
+            array = f"::cubecore::local_array<{memory}, {kind}, {count}>()"
+            cast = f"reinterpret_cast<{kind} (*){rows}>(::cubecore::plain_pointer({array}))"
+            declarations.append(f"{kind} (*{name}){rows} = {cast}")
+        elif len(lengths) > 1:
             got = "".join(f"[{length}]" for length in lengths).replace('"', "'")
             declarations.append(f'static_assert(false, "an array must have one length, got {got}")')
         else:

@@ -37,8 +37,7 @@ class ThreadFunction:
 
 def thread_functions(code: Sequence[Token]) -> Iterator[ThreadFunction]:
     """Yield the functions of threads that a file defines."""
-    has_threads = any(token.text in THREAD_WORDS for token in code)
-    for number, token in enumerate(code if has_threads else ()):
+    for number, token in enumerate(code if has_thread_words(code) else ()):
         starts = token.text in {"__simt_vf__", "__global__"}
         if not starts and token.text != "__simt_callee__":
             continue
@@ -54,10 +53,11 @@ def is_of_threads(code: Sequence[Token], number: int) -> bool:
     """Return whether the entry whose `__global__` stands at an index is a kernel of threads."""
     opening = _body(code, number)
     words = {each.text for each in code[_head(code, number) : opening]}
-    return opening >= 0 and not words & _OF_CORES and _has_thread_words(code)
+    return opening >= 0 and not words & _OF_CORES and has_thread_words(code)
 
 
-def _has_thread_words(code: Sequence[Token]) -> bool:
+def has_thread_words(code: Sequence[Token]) -> bool:
+    """Return whether a file has code of threads."""
     return any(token.text in THREAD_WORDS for token in code)
 
 

@@ -30,8 +30,12 @@ def thread_flags(code: Overlay, macros: Sequence[str]) -> list[str]:
     if compiler().is_clang:
         without, marked = "-tsan-instrument-func-entry-exit=0", "-tsan-distinguish-volatile=1"
         return [*flags, "-mllvm", without, "-mllvm", marked]
-    # Blocks in the order of the text: lanes meet again at the lowest address that one waits at.
-    params = "tsan-instrument-func-entry-exit=0", "tsan-distinguish-volatile=1"
+    # Blocks in the order of the text, none of them twice: lanes meet again at the lowest address
+    # that one waits at.
+    params = (
+        *("tsan-instrument-func-entry-exit=0", "tsan-distinguish-volatile=1"),
+        "max-jump-thread-duplication-stmts=0",
+    )
     return [*flags, "-fno-reorder-blocks", *(f"--param={each}" for each in params)]
 
 

@@ -30,12 +30,19 @@ void open_ub() {
   memory.ub.end = memory.ub.start + UB_BYTES;
 }
 
-// Asks for what is written of UB and of global memory when a call begins.
-void ask_memory() {
-  Core* core = block.core;
+void begin_call(const cubecore::simt::Call* call, Core* core);
+
+// Begins a call: asks for what is written of UB and of global memory. Other cores may run
+// meanwhile, with calls of their own; from there to its end the call is alone.
+void begin_with_memory(const cubecore::simt::Call* call, bool is_grid) {
+  Core* core = current;
+  open_ub();
   Message question(SIMT_BEGINS, core->number);
-  question.word(block.is_grid);
+  question.word(is_grid);
   Command& answer = asked(core, question);
+  block.is_grid = is_grid;
+  cubecore_simt_saturates = !is_grid;
+  begin_call(call, core);
   const uint64_t base = core->launch.gm_base;
   for (Region& each : memory.arrays) each.drop();
   memory.arrays.clear();
@@ -160,7 +167,6 @@ void begin_call(const cubecore::simt::Call* call, Core* core) {
   block.call = call;
   block.core = core;
   find_library(call);
-  open_ub();
   memory.findings.clear();
   memory.found.clear();
   memory.fences.clear();
@@ -208,9 +214,7 @@ void cubecore_simt_grid(const cubecore::simt::Call* call) {
   Core* core = current;
   const Launch& launch = core->launch;
   if (launch.block != 0) return;
-  block.is_grid = true;
-  cubecore_simt_saturates = false;
-  begin_call(call, core);
+  begin_with_memory(call, true);
   auto size = [](const uint64_t (&of)[3]) {
     return dim3(static_cast<uint32_t>(of[0]), static_cast<uint32_t>(of[1]),
                 static_cast<uint32_t>(of[2]));
@@ -220,7 +224,6 @@ void cubecore_simt_grid(const cubecore::simt::Call* call) {
   require_threads(cubecore_blockDim);
   const dim3& grid = cubecore_gridDim;
   block.blocks = grid.x * grid.y * grid.z;
-  ask_memory();
   memory.static_bytes = 0;
   memory.dynamic_bytes = static_cast<uint32_t>(launch.dynamic_bytes);
   memory.dynamic_at = (UB_USABLE - std::min(memory.dynamic_bytes, UB_USABLE)) / 128 * 128;
@@ -242,14 +245,11 @@ void cubecore_simt_grid(const cubecore::simt::Call* call) {
 void cubecore_simt_block(const cubecore::simt::Call* call, const dim3* threads, const Where* at) {
   Core* core = current;
   core->last = *at;
-  block.is_grid = false;
-  cubecore_simt_saturates = true;
-  begin_call(call, core);
+  begin_with_memory(call, false);
   cubecore_gridDim = dim3(static_cast<uint32_t>(core->launch.blocks));
   cubecore_blockDim = *threads;
   require_threads(*threads);
   block.blocks = 1;
-  ask_memory();
   memory.stamp = next_stamp(memory.stamp, false);
   memory.ub_stamp = next_stamp(memory.ub_stamp, true);
   block.number = 0;

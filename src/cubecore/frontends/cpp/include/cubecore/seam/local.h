@@ -100,6 +100,15 @@ inline ArrayOf<mem, T> local_array(CUBECORE_AT) {
   return {reinterpret_cast<T*>(array_address(mem, bytes, at))};
 }
 
+// `extern __ubuf__ T x[]`: what the launch asks for dynamically, behind what is static by then. All
+// such names are the same memory.
+template <Mem mem, typename T>
+inline ArrayOf<mem, T> dynamic_array(CUBECORE_AT) {
+  int64_t& start = AscendC::detail::core_state().dynamic_at;
+  if (start < 0) start = array_address(mem, cubecore_launch()->dynamic_bytes, at);
+  return {reinterpret_cast<T*>(start)};
+}
+
 // A struct of arrays, written NAME{}: its members lie one behind another, as C++ lays them out.
 template <typename T>
 inline T& local_struct(Mem mem, CUBECORE_AT) {

@@ -92,6 +92,7 @@ struct CoreState {
   uint32_t buffers = 0;  // of InitBuffer
   uint8_t array_memory = 0;  // of the first array, and whether a physical address was asked for
   bool physical = false;
+  int64_t dynamic_at = -1;  // where UB begins that the launch asks for, once it is used
   uint32_t mutexes = 0;  // that AllocMutexID has given
   uint8_t taken[static_cast<size_t>(HardEvent::MAX)] = {};
   uint8_t freed[static_cast<size_t>(HardEvent::MAX)] = {};  // raised by FreeTensor, not waited for

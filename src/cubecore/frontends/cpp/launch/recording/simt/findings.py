@@ -69,6 +69,13 @@ class _Told:
         """The sentence."""
         return _SENTENCES[SimtKinds(self._found.kind)](self)
 
+    @property
+    def is_one_barrier(self) -> bool:
+        """True where threads wait at one line of the text, of which the compiler has two copies."""
+        found = self._found
+        is_barrier = found.kind == SimtKinds.BARRIER and not found.other_writes
+        return is_barrier and self.line(found.code) == self.line(found.other)
+
     # --- by kind
 
     def out_of_bounds(self) -> str:
@@ -175,5 +182,7 @@ def logged(native_core: "NativeCore", call: ThreadCall, found: Sequence[SimtFind
     """Log the findings of a call."""
     for each in found:
         told = _Told(native_core, call, each)
+        if told.is_one_barrier:
+            continue
         kind, where = _KINDS[SimtKinds(each.kind)], told.line(each.code)
         native_core.handle.log(kind, told.message, "a thread", where)
