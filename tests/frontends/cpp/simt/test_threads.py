@@ -5,7 +5,7 @@ import pytest
 
 import cubecore
 from cubecore.errors import CubecoreError
-from frontends.cpp.cpp_kernels import needs_compiler
+from frontends.cpp.cpp_kernels import EXAMPLES, needs_compiler
 
 pytestmark = needs_compiler
 CHIP = "Ascend950PR_9589"
@@ -317,3 +317,29 @@ def test_bad_launches_are_one_sentence(of):
     assert "must see a word change that it reads again and again" in sentence(
         lambda: of("spins")[1, 1](np.zeros(1, "i4"))
     )
+
+
+def example(name):
+    return getattr(cubecore.load(EXAMPLES / f"{name}.cpp", chip=CHIP, checks="all"), name)
+
+
+def test_the_examples_do_what_they_say():
+    random = np.random.default_rng(1)
+    table = random.standard_normal((500, 64)).astype("f4")
+    index, out = random.integers(0, 500, 200).astype("u4"), np.zeros(12800, "f4")
+    assert example("simt_gather")[50, 256](table.reshape(-1), index, out, 64, out.size).clean
+    assert (out == table[index].reshape(-1)).all()
+    x, bins = random.integers(0, 256, 5000).astype("u1"), np.zeros(256, "u4")
+    assert example("simt_histogram")[8, 256](x, bins, x.size).clean
+    assert (bins == np.bincount(x, minlength=256)).all()
+    rows, sums = random.integers(-5, 5, (4, 1000)).astype("f4"), np.zeros(4000, "f4")
+    assert example("simt_scan")[4, 1024](rows.reshape(-1), sums, 1000).clean
+    assert (sums.reshape(rows.shape) == np.cumsum(rows, axis=1)).all()
+
+
+def test_threads_and_registers_share_ub_in_one_kernel():
+    random = np.random.default_rng(2)
+    table, out = random.standard_normal(9999).astype("f4"), np.zeros(2048, "f4")
+    index = random.integers(0, table.size, out.size).astype("u4")
+    assert example("simt_mixed")[2](table, index, out, 1024).findings == ()
+    assert (out == table[index] + 1).all()
