@@ -19,6 +19,7 @@ from cubecore.frontends.cpp.operator_projects.operator_project import (
 )
 from cubecore.frontends.kernels.kernel import Kernel
 from cubecore.lazy_dataclass import dataclass
+from cubecore.workflows.judge.blame import is_ours, raised_by
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.submissions.kinds import (
     KERNEL,
@@ -171,7 +172,13 @@ def _kernel_call(kernel: Kernel, case: GivenCase, blocks: int) -> Any:
 
 
 def _python(path: Path, options: JudgeOptions) -> OpenSubmission:
-    module = module_of(path, "cubecore_submission")
+    try:
+        module = module_of(path, "cubecore_submission")
+    except Exception as error:
+        if is_ours(error):
+            raise
+        sentence = raised_by("the submission", error)
+        raise StageError("load", unable(path.name, sentence)) from error
     kernels = {n: v for n, v in vars(module).items() if isinstance(v, Kernel)}
     name = options.entry or (next(iter(kernels)) if len(kernels) == 1 else "")
     if not name:

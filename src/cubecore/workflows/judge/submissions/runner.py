@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cubecore.aliases import Json
-from cubecore.errors import COMPILER, TIME_LIMIT, CubecoreError
+from cubecore.errors import COMPILER, TIME_LIMIT, CubecoreError, unable
 from cubecore.frontends.kernels.session import ScriptSession
 from cubecore.frontends.result_comparison import arrays_of
 from cubecore.frontends.result_writer import writer_of
@@ -95,7 +95,7 @@ class CaseRunner:
             try:
                 before = bytes_of(given.inputs)
                 got = called.call(given)
-                told["results"] = ArrayFolder(folder / "results").stored(_plain_results(got))
+                told["results"] = _stored(folder / "results", got)
             except InstructionLimitError as error:
                 told |= {"outcome": LATE, "error": described(error, "run")}
                 self._left = 0
@@ -166,6 +166,20 @@ def given_case(folder: Path, record: Json) -> GivenCase:
 
 def _bytes_of(record: Json) -> int:
     return sum(int(np.prod(each["shape"], dtype=np.int64)) for each in arrays_in(record["inputs"]))
+
+
+def _stored(folder: Path, got: Any) -> Any:
+    """Write results to a folder, which a submission may have filled with other things.
+
+    Raises
+    ------
+    RequestError
+        If they cannot be written.
+    """
+    try:
+        return ArrayFolder(folder).stored(_plain_results(got))
+    except OSError as error:
+        raise unable("results", f"its results cannot be written: {error.strerror}") from None
 
 
 def _plain_results(got: Any) -> Any:

@@ -1,0 +1,150 @@
+"""Hostile submissions through `judge`: what they compile and run stays in the box."""
+
+import hashlib
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+import cubecore
+from cubecore.errors import RequestError
+from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
+from frontends.cpp.cpp_kernels import needs_compiler
+from sandbox.machine import missing
+from workflows.judge.judged_kernels import ADD, PYTHON, TASK
+
+pytestmark = [
+    needs_compiler,
+    pytest.mark.skipif(bool(missing("auto")), reason=missing("auto") or "there is a box"),
+]
+HEAD = "using namespace AscendC;"
+STAGES = {
+    "an endless include": '#include "/dev/zero"\n',
+    "an endless template": "template <int N> struct S { static constexpr auto v = S<N - 1>::v"
+    " + S<N - 2>::v; };\ntemplate <int N> struct T { static constexpr auto v = "
+    "T<N * 2>::v + T<N * 2 + 1>::v; };\nstatic auto sum = T<1>::v;\n",
+    "an endless constant": "constexpr long f(long n) { while (true) ++n; return n; }\n"
+    "constexpr long value = f(0);\n",
+    "the passwords, assembled": 'asm(".incbin \\"/etc/passwd\\"");\n',
+    "the passwords, included": '#include "/etc/passwd"\n',
+    "a plugin": '#pragma GCC optimize("-fplugin=/tmp/plugin.so")\n',
+    "a file of the parent's": '#include "../task/task.py"\n',
+}
+"""Lines of a kernel's file, by what they try on the compiler."""
+FEW = {"the passwords, included", "the passwords, assembled"}
+RUNNING = {
+    "a constructor that leaves a file": "__attribute__((constructor)) static void leave() "
+    '{ if (FILE* file = fopen("OUTSIDE", "w")) fclose(file); }',
+    "a constructor that stops the parent": "__attribute__((constructor)) static void leave() "
+    "{ kill(getppid(), SIGSTOP); kill(-1, SIGSTOP); }",
+    "a constructor that stays": "__attribute__((constructor)) static void leave() "
+    "{ if (fork() == 0) { setsid(); if (fork() == 0) sleep(1000); _exit(0); } }",
+    "a constructor that poisons the cache": "__attribute__((constructor)) static void leave() "
+    '{ system("for f in CACHE/*; do echo x > $f; done; touch CACHE/poison.so"); }',
+}
+"""Constructors of a kernel's library, which run when it is loaded."""
+
+
+def judged(folder, text, name="kernel.cpp", **options):
+    for each in ("own", "task"):
+        (folder / each).mkdir(exist_ok=True)
+    (folder / "task" / "task.py").write_text(TASK)
+    (folder / "own" / name).write_text(text)
+    given = {"blocks": 4, "wall_s": 60, **options}
+    return cubecore.judge(folder / "own" / name, folder / "task" / "task.py", **given)
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in FEW else pytest.param(n, marks=pytest.mark.sweep) for n in STAGES]
+)
+def test_a_compilation_is_contained(tmp_path, name) -> None:
+    begin = time.monotonic()
+    verdict = judged(tmp_path, ADD.replace(HEAD, f"{STAGES[name]}{HEAD}"), wall_s=20, cpu_s=20)
+    assert time.monotonic() - begin < 60
+    assert "root:" not in str(verdict.to_json())
+    if name != "a plugin":  # no flag of a pragma's is one
+        assert not verdict.correct
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.sweep) for n in RUNNING])
+def test_a_library_is_contained(tmp_path, name) -> None:
+    cache, outside = folder_of_cache(), tmp_path / "outside.txt"
+    text = RUNNING[name].replace("OUTSIDE", str(outside)).replace("CACHE", str(cache))
+    includes = "#include <csignal>\n#include <cstdio>\n#include <cstdlib>\n#include <unistd.h>\n"
+    before = content(cache)
+    judged(tmp_path, ADD.replace(HEAD, f"{includes}{HEAD}\n{text}"))
+    assert not outside.exists()
+    after = content(cache)
+    assert {name: after.get(name) for name in before} == before
+    assert "poison.so" not in after
+    assert sleeping() == []
+
+
+def content(folder):
+    """Return the digest of each small file of a folder."""
+    files = [f for f in folder.glob("*") if f.is_file() and f.suffix in {"", ".so"}]
+    return {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
+
+
+def sleeping():
+    """Return the processes that a library has left: their parent is gone, and they sleep."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if b"runtime-" in each.read_bytes() and int(each.parent.name) != os.getpid():
+                state = (each.parent / "status").read_text()
+                found += [each] if "PPid:\t1\n" in state else []
+        except OSError:
+            continue
+    return found
+
+
+def test_a_link_out_of_the_submission_is_refused(tmp_path) -> None:
+    project = tmp_path / "project"
+    for each in ("op_host", "op_kernel"):
+        (project / each).mkdir(parents=True)
+    (project / "op_host" / "secret.h").symlink_to("/etc/passwd")
+    (tmp_path / "task.py").write_text(TASK)
+    with pytest.raises(RequestError) as caught:
+        cubecore.judge(project, tmp_path / "task.py")
+    assert str(caught.value) == (
+        f"{project}: op_host/secret.h must lie in the submission's folder, got a link out of it"
+    )
+
+
+READS = {
+    "the task": "open('TASK').read()",
+    "the expected results": "next(pathlib.Path('/tmp').glob('cubecore-judge-*/reference/*'))",
+    "a file beside its folder": "open('TASK/../../outside.txt').read()",
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_python_does_not_read_what_is_not_its_own(tmp_path, name) -> None:
+    (tmp_path / "outside.txt").write_text("of the caller")
+    attack = READS[name].replace("TASK", str(tmp_path / "task" / "task.py"))
+    text = f"import os, pathlib\n{attack}\n{PYTHON}"
+    verdict = judged(tmp_path, text, "kernel.py")
+    assert (verdict.correct, verdict.stage) in {(False, "run"), (False, "load")}
+
+
+def test_a_result_that_is_a_link_is_not_followed(tmp_path) -> None:
+    text = f"""{PYTHON}
+def cheat(x, y):
+    import glob, os
+    (folder,) = glob.glob("/tmp/cubecore-judge-*/submission/results")
+    for number in range(9):
+        os.symlink(folder.replace("submission/results", f"reference/{{number}}.npy"),
+                   f"{{folder}}/{{number}}.npy")
+    return x + y
+"""
+    verdict = judged(tmp_path, text, "kernel.py", entry="cheat")
+    assert verdict.cases[0].reason.startswith("its results cannot be written: ")
+
+
+def test_the_verdict_says_which_box_held(tmp_path) -> None:
+    verdict = judged(tmp_path, PYTHON, "kernel.py")
+    assert verdict.sandbox in {"bwrap", "own"}
+    assert verdict.limits["processes"] == 256
+    assert judged(tmp_path, PYTHON, "kernel.py", sandbox="none").sandbox == "none"
