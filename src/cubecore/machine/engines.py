@@ -1,4 +1,4 @@
-"""Execution of a launch of trees: by BLAS where the products are proven, else by reference."""
+"""Execution of a launch of trees: by BLAS where the matmuls are proven, else by reference."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence

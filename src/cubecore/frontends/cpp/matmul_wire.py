@@ -18,7 +18,7 @@ class MatmulBits(IntEnum):
     ANSWERS = 4
     SUMS_ON = 8
     IN_SEQUENCE = 16
-    SHARED = 32  # one product for all clients
+    SHARED = 32  # one matmul for all clients
     EACH = 64  # an answer for each tile
     ALONE = 128  # a tile out of its order
     PART = 256  # of baseK columns of A alone

@@ -162,7 +162,7 @@ class MatmulApiTilingBase:
         Base blocks that hold a whole B hold its half and the index as well.
         """
 
-    # --- extents and batch
+    # --- shape and batch
 
     def set_org_shape(self, org_m: int, org_n: int, org_ka: int, org_kb: int | None = None) -> None:
         """Say how large the stored matrices are; Ka and Kb may differ."""

@@ -1,1 +1,1 @@
-"""Instructions of the Cube unit: matrix products and fixpipe."""
+"""Instructions of the Cube unit: matmuls and fixpipe."""

@@ -452,7 +452,7 @@ class CopyMatrixCcToGm(Rows):
     kirin=Kirin(SUMS, SUMS, HALF_SUMS),
 )
 class CopyMatrixCcToCbuf(Fixpipe):
-    """Write a tile of L0C to L1, converted, in NZ: ready to be an operand of the next product.
+    """Write a tile of L0C to L1, converted, in NZ: ready to be an operand of the next matmul.
 
     Columns of fractals lie dst_stride x 32 B apart, m_size rows each. int8 has fractals of 16 x 32
     (the last 16 columns of an odd number of sixteens stay 16 wide), int4 of 16 x 64. Conversions

@@ -146,7 +146,7 @@ class FixpipeV2(Rows):
         return violations + self.whole_blocks("m_size")
 
     def whole_blocks(self, word: str) -> list[Violation]:
-        """Judge an extent: a multiple of 32 B at the target."""
+        """Judge a size: a multiple of 32 B at the target."""
         extent: int = getattr(self, word)
         if self.dst_type.bytes_of(extent) % DATA_BLOCK_BYTES == 0:
             return []

@@ -1,4 +1,4 @@
-"""Products of architecture 3510 with a scale for each 32 values of K (MX), and their loads.
+"""Matmuls of architecture 3510 with a scale for each 32 values of K (MX), and their loads.
 
 Scales are float8_e8m0 and lie in memories of their own that have no addresses of their own: what
 belongs to byte x of L0A or L0B lies at x / 16.

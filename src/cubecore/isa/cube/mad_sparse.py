@@ -1,4 +1,4 @@
-"""Products with a right matrix of which half the values are 0: 4 of K kept as 2 and their places.
+"""Matmuls with a right matrix of which half the values are 0: 4 of K kept as 2 and their places.
 
 B is stored without its zeros, and beside it an index of 2 bits for each value that is kept. The
 load takes both: 512 bytes to L0B, and 128 bytes to a buffer of the Cube's own that is a quarter as
@@ -129,7 +129,7 @@ class LoadCbufToCbSp(Instruction):
         "the second value never lies before the first: the page's table takes the same place twice "
         "where the first index is 2 and the second 0",
         "a K that is no multiple of 4: A counts as 0 beyond it",
-        "no page gives the cost: half that of a product of int8 with the same extents is taken",
+        "no page gives the cost: half that of an int8 matmul of the same sizes is taken",
     ),
 )
 class MadSp(CubeProduct):
@@ -232,7 +232,7 @@ class MadSp(CubeProduct):
             return {"c": np.zeros((0, 0), np.int32)}
         # Decompress: of each group of four places along K, the two kept values go to the places
         # that the two codes name; the second code counts from place 1 on. The rest is 0, and the
-        # product is dense.
+        # matmul is dense.
         codes = self._codes()
         first = codes[:, 0]
         second = np.maximum(first, 1 + codes[:, 1])

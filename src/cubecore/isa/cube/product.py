@@ -1,4 +1,4 @@
-"""Base of the Cube's products: extents, where C starts, and the unit flag."""
+"""Base of the Cube's matmuls: sizes, where C starts, and the unit flag."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +93,7 @@ class CubeProduct(Instruction):
         return self.unit_flag == HANDS_OVER
 
     def keeps_behind(self, earlier: Instruction, mem: Mem) -> bool:
-        """A large tile takes the Cube so long that the next product finds it complete.
+        """A large tile takes the Cube so long that the next matmul finds it complete.
 
         A fractal that was handed over comes back from fixpipe before it is written again.
         """

@@ -27,7 +27,7 @@ _TURNED_TYPES = (
     *("float16", "bfloat16", "int16", "uint16", "float32", "int32", "uint32", "hifloat8"),
     "float4_e1m2",
 )
-_ORDER = "transposed, the parts go to NZ as a product reads it: the page shows a figure only"
+_ORDER = "transposed, the parts go to NZ as Mmad reads it: the page shows a figure only"
 
 
 @parameters

@@ -245,7 +245,7 @@ class Img2col(Instruction):
     # --- what it asks
 
     def preconditions(self, chip: Chip) -> list[Violation]:
-        """Channels, starts and extents by element; a filter that fits the map."""
+        """Channels, starts and sizes by element; a filter that fits the map."""
         violations = []
         c0, bits = self.dtype.c0, self.dtype.bits
         tails = (0, *_TAILS[bits])
@@ -271,7 +271,7 @@ class Img2col(Instruction):
         return violations or self._extents(c0)
 
     def _extents(self, c0: int) -> list[Violation]:
-        """An extent that does not reach the last fractals is a multiple of a fractal's edge."""
+        """A size that does not reach the last fractals is a multiple of a fractal's edge."""
         rows, columns = self.matrix
         violations = []
         for word, start, extent, edge, most in (
@@ -345,7 +345,7 @@ class Img2colv2CbufToCa(Img2col):
     kirin=Kirin(HALF_OR_BYTE, ON_X90_ALONE, REPEATS),
 )
 class Img2colv2CbufToCb(Img2col):
-    """Expand a feature map from L1 to L0B, in ZN: rows of the window are K of the product.
+    """Expand a feature map from L1 to L0B, in ZN: rows of the window are K of the matmul.
 
     transpose changes nothing: on this way every fractal is transposed.
     """

@@ -118,7 +118,7 @@ class Img2colv2CbufToCaV2(_Img2col3510):
     copies=True,
 )
 class Img2colv2CbufToCbV2(_Img2col3510):
-    """Expand a feature map from L1 to L0B, in ZN: rows of the window are K of the product.
+    """Expand a feature map from L1 to L0B, in ZN: rows of the window are K of the matmul.
 
     transpose changes nothing: on this way every fractal is transposed.
     """

@@ -179,7 +179,7 @@ class Img2colCbufToCa(_Img2col):
     source=_SOURCE,
     archs=JOINED_ARCHS,
     copies=True,
-    uncertain=(*_UNCERTAIN, "places are K of the product, so that each fractal is transposed"),
+    uncertain=(*_UNCERTAIN, "places are K of the matmul, so that each fractal is transposed"),
 )
 class Img2colCbufToCb(_Img2col):
     """Expand a feature map from L1 to L0B; channels are rows of a fractal there."""

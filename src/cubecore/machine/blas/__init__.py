@@ -1,1 +1,1 @@
-"""The engine that proves Cube products and computes them with BLAS."""
+"""The engine that proves the Cube's matmuls and computes them with BLAS."""

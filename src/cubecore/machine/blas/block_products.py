@@ -1,4 +1,4 @@
-"""Products proven by the BLAS engine: tiles of C as sums of products of global tensors."""
+"""Matmuls proven by the BLAS engine: tiles of C as sums of matmuls of global tensors."""
 
 from dataclasses import replace
 from typing import Literal
@@ -17,7 +17,7 @@ EXACT_FLOAT32_BITS = 24
 
 
 class IrregularError(Exception):
-    """The program is not shown to be block products; the reference engine runs it."""
+    """The program is not shown to be matmuls of blocks; the reference engine runs it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class ProductSum:
-    """A tile of L0C: where it starts from, and the products that were added to it, in order.
+    """A tile of L0C: where it starts from, and the matmuls that were added to it, in order.
 
     Where a product has fewer rows than the tile, A has rows of zeros behind them.
     `largest` bounds what an integer sum can be on the way, its start included. A product that may
@@ -163,10 +163,10 @@ class ProductSum:
     largest: int = 0
 
     def plus(self, a: Block, b: Block) -> "ProductSum":
-        """Return the tile with one more product; a continuation of the last one joins it."""
+        """Return the tile with one more matmul; a continuation of the last one joins it."""
         terms, pair = self.terms, (a, b)
         largest = self.largest + product_bound(a, b)
-        # A sum that may pass int32 is clamped product by product, so that no two of them may be
+        # A sum that may pass int32 is clamped matmul by matmul, so that no two of them may be
         # one.
         if terms and fits_int32(largest):
             last_a, last_b = terms[-1]

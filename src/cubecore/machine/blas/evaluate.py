@@ -1,4 +1,4 @@
-"""Computing proven stores: sums of block products with BLAS, and their bytes in global memory."""
+"""Computing proven stores: sums of matmuls of blocks by BLAS, and their bytes in global memory."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,14 +83,14 @@ def _add_leftover(total: Array, leftover: Leftover, core: int, cache: OperandCac
 
 
 def _sum(tile: ProductSum, core: int, cache: OperandCache) -> Array:
-    """Return start + sum of products, [m, n]."""
+    """Return start + sum of matmuls, [m, n]."""
     bias = None if tile.bias is None else row_values(tile.bias, core)[: tile.n]
     integer = tile.kind.kind == "int"
     return (_integer_sum if integer else _float_sum)(tile, bias, core, cache)
 
 
 def _float_sum(tile: ProductSum, bias: Array | None, core: int, cache: OperandCache) -> Array:
-    """Return the sum in float32; BLAS chooses the order within each product.
+    """Return the sum in float32; BLAS chooses the order within each matmul.
 
     Products with scales too far for float32 are made in float64.
     """
@@ -106,7 +106,7 @@ def _float_sum(tile: ProductSum, bias: Array | None, core: int, cache: OperandCa
 
 
 def _integer_sum(tile: ProductSum, bias: Array | None, core: int, cache: OperandCache) -> Array:
-    """Return the sum as int32, clamped after each product that may leave its range.
+    """Return the sum as int32, clamped after each matmul that may leave its range.
 
     Parts of K are exact in float32.
     """
@@ -126,7 +126,7 @@ def _integer_sum(tile: ProductSum, bias: Array | None, core: int, cache: Operand
             for piece in pieces:
                 total += piece.astype(np.int32)
         else:
-            # As `mad` does: each product of L0 is summed in full and clamped once.
+            # As `mad` does: each matmul of L0 is summed in full and clamped once.
             wide = total.astype(np.int64)
             for piece in pieces:
                 wide += piece.astype(np.int64)

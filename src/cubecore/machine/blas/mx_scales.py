@@ -1,4 +1,4 @@
-"""The scales of a block of an MX product, and its values times them."""
+"""The scales of a block of an MX matmul, and its values times them."""
 
 from dataclasses import replace
 from functools import lru_cache

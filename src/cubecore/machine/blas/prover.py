@@ -167,7 +167,7 @@ class Prover(CheckedWalk):
 
         return bring
 
-    # --- the product
+    # --- the matmul
 
     def _multiply(self, template: Mad | MadMx, issue: Issue) -> Act:
         if template.empty:
@@ -190,7 +190,7 @@ class Prover(CheckedWalk):
                 raise IrregularError("columns of B that were never loaded")
             if hf32 != "off":
                 left, right = (replace(x, hf32=hf32) for x in (left, right))
-            # Terms of one tile are joined along K: a whole row of base-K steps becomes one product.
+            # Terms of one tile are joined along K: a whole row of base-K steps becomes one matmul.
             if template.accumulates:
                 l0c_tile = self._accumulators.at(c)
                 if (l0c_tile.m, l0c_tile.n) != (template.m, template.n):
@@ -256,7 +256,7 @@ class Prover(CheckedWalk):
                 *(target, plain, registers, self._scales_of(template)),
                 self._accumulators.leftovers(tile, t.m_size, t.n_size),
             )
-            # Tiles come in the order of the kernel: neighbours join to one large product as they
+            # Tiles come in the order of the kernel: neighbours join to one large matmul as they
             # come, which BLAS computes several times as fast.
             larger = joined(self.stores[-1], proven) if self.stores else None
             if larger is None:
@@ -297,7 +297,7 @@ def prove(chip: Chip, gm: GlobalMemory, groups: Sequence[CoreGroup]) -> list[Pro
         prover.group.program.run(prover, prover.group.slots[0])
     stores = [store for prover in provers for store in prover.stores]
     read = {block.tensor.address for store in stores for block in store.reads()}
-    # Products are computed after the whole walk: what is stored must not be what another product
+    # Matmuls are computed after the whole walk: what is stored must not be what another matmul
     # reads.
     if any(store.tensor.address in read for store in stores):
         raise IrregularError("a tensor that is read and written")

@@ -1,4 +1,4 @@
-"""Provenance of the scales of MX products in L1 and in the memories of scales.
+"""Provenance of the scales of MX matmuls in L1 and in the memories of scales.
 
 Pairs of scales are words of 16 bits. A block of 32 B holds those of 16 rows, which may lie anywhere
 in global memory; so each word has a code of its own, of the form that blocks of L1 have.
@@ -53,7 +53,7 @@ def _loaded(template: ScaleLoad) -> tuple[Offsets, Offsets, Offsets]:
 
 @lru_cache(maxsize=128)
 def _read(template: MadMx) -> tuple[Offsets, Offsets]:
-    """Return the words that a product reads for A and for B, [r, pairs], from their places."""
+    """Return the words that a matmul reads for A and for B, [r, pairs], from their places."""
     a, b = template.offsets("scale_a"), template.offsets("scale_b").T
     return a[:, ::WORD_BYTES] // WORD_BYTES, b[:, ::WORD_BYTES] // WORD_BYTES
 
@@ -94,7 +94,7 @@ class ScaleProvenance:
         return load
 
     def read(self, template: MadMx) -> Callable[[int, int], tuple[Codes, Codes]]:
-        """Return what finds the codes that a product reads: (address in L0A, in L0B)."""
+        """Return what finds the codes that a matmul reads: (address in L0A, in L0B)."""
         for_a, for_b = _read(template)
 
         def read(a: int, b: int) -> tuple[Codes, Codes]:

@@ -101,7 +101,7 @@ class ProvenStore:
 
     @property
     def is_whole(self) -> bool:
-        """True if it takes all of one product and nothing else."""
+        """True if it takes all of one matmul and nothing else."""
         tile = self.tile
         if len(tile.terms) != 1:
             return False
@@ -145,7 +145,7 @@ def joined(first: ProvenStore, second: ProvenStore) -> ProvenStore | None:
 
     Larger products are the same sums and run faster. Only whole tiles of one product each join.
     """
-    # A tile with lanes of older tiles beside it, or of several products, is stored as it is.
+    # A tile with lanes of older tiles beside it, or of several matmuls, is stored as it is.
     if not (first.is_whole and second.is_whole):
         return None
     alike = (first.tensor, first.target, first.distances) == (
@@ -171,7 +171,7 @@ def joined(first: ProvenStore, second: ProvenStore) -> ProvenStore | None:
     (bias, same_bias), (scales, same_scales) = rows_joined
     if left is None or right is None or not (same_bias and same_scales):
         return None
-    # Larger products gain nothing, and leave fewer to share among threads.
+    # Larger matmuls gain nothing, and leave fewer to share among threads.
     if m * n > _LARGEST_STORE:
         return None
     largest = max(first.tile.largest, second.tile.largest)

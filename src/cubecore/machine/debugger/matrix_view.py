@@ -56,7 +56,7 @@ class MatrixView:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The matrix' extents."""
+        """The matrix' shape."""
         return tuple(self.values.shape)
 
     @property

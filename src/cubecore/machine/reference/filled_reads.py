@@ -159,7 +159,7 @@ def require_unfilled(
 def _require_defined(
     cores: Reader, template: Instruction, touched: Sequence[Touched], where: Location
 ) -> None:
-    """Report a product of filling that nobody knows the value of."""
+    """Report a matmul of filling that nobody knows the value of."""
     table = cores.gm.fillings
     for used, spot, elements in touched:
         marks = marks_of(spot, elements, used.element) if used.reads and table else None

@@ -1,4 +1,4 @@
-"""Unit-flag gate: holds products and fixpipe where queues run in any allowed order.
+"""Unit-flag gate: holds matmuls and fixpipe where queues run in any allowed order.
 
 Every fractal of L0C has flags that move together. A product that shares them waits until they are
 down, fixpipe until they are up; with unit_flag 3 each turns them when it is done.

@@ -179,7 +179,7 @@ def _relation(one: Footprint, other: Footprint, distance: int) -> tuple[bool, bo
 _LOCAL_PAGE_BYTES = 4096
 _CELL_BYTES = 64
 _SMALL_BYTES = 256
-"""The extent of a region that is small: it is looked up in the cells of its page."""
+"""The size of a region that is small: it is looked up in the cells of its page."""
 
 
 def _local_pages(region: Region, size: int = _LOCAL_PAGE_BYTES) -> range:

@@ -34,7 +34,7 @@ class UnitFlags:
     def follower(
         self, template: Instruction, used: Touched, where: Location
     ) -> Callable[[int], None]:
-        """Return what follows a product or fixpipe at an address of its tile in L0C."""
+        """Return what follows a matmul or fixpipe at an address of its tile in L0C."""
         touched, _, touch = used
         operand = next(o for o in template.operands() if o.name == touch.operand)
         # `mark` is what the flags become: the number of the location that raised them, which a
@@ -109,7 +109,7 @@ def _named(unit: int) -> str:
 
 @lru_cache(maxsize=256)
 def _units(touched: Footprint, element_bytes: int) -> tuple[Units, int]:
-    """Return the units of the fractals that are touched, from the tile on, and their extent."""
+    """Return the units of the fractals that are touched, from the tile on, and their size."""
     # A fractal of 16 x 16 elements of 4 B is 1,024 B, that is two units of 512 B, which move
     # together. Touched bytes are widened to whole fractals; where these are in a row, a slice
     # serves, which is faster to index by.

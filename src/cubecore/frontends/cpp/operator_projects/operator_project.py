@@ -47,7 +47,7 @@ _LEAST_WORKSPACE = 32
 _BEHIND = ("workspace", "tiling")
 """The last parameters of a kernel."""
 _SHAPE_WORDS = 9
-"""Numbers of 64 bits for the shape of an output that the kernel says: rank and extents."""
+"""Numbers of 64 bits for the shape of an output that the kernel says: rank and sizes."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -344,7 +344,7 @@ def _outputs(call: OperatorCall, shapes: Any) -> Iterator[Array | list[Array]]:
 
 
 def _of_shape(own: Registration, name: str, array: Array, told: Sequence[int]) -> Array:
-    rank = told[0] & 0x7FFFFFFF  # bit 31 says that extents have 64 bits, which they have here
+    rank = told[0] & 0x7FFFFFFF  # bit 31 says that sizes have 64 bits, which they have here
     shape = tuple(told[1 : 1 + rank])
     if rank >= _SHAPE_WORDS or math.prod(shape) > array.size:
         need = f"fit in its array of {array.size} elements"

@@ -1,4 +1,4 @@
-"""TIK's explicit style: fractals to L0, and products of L0."""
+"""TIK's explicit style: fractals to L0, and matmuls of L0."""
 
 from collections.abc import Mapping
 

@@ -139,7 +139,7 @@ class Img2ColCalls(MatmulCalls):
         patches = _patches(
             feature_map, fm_shape, kernel_shape, stride=stride, pad=pad, dilation=dilation
         )
-        # A convolution is a product of matrices: rows are the places of the filter on the map,
+        # A convolution is a matmul: rows are the places of the filter on the map,
         # columns the output channels, and K is all that one place of the filter covers.
         patches["pad_value"] = bits_of(pad_value or 0, feature_map.record)
         down, along = _positions_of(patches)

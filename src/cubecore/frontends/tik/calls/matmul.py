@@ -1,4 +1,4 @@
-"""TIK's matmul and fixpipe (TIK matmul): sequences of loads, products and stores."""
+"""TIK's matmul and fixpipe (TIK matmul): sequences of loads, matmuls and stores."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ _RESULTS = {("int8", "int8"): "int32", ("float16", "float16"): "float32"}
 _SOURCE_ALIGN, _DST_ALIGN = 512, 1024
 _MOST_REPEATS = 255
 _MOST_K_AT_ONCE = 4095
-"""Columns of a, and rows of b, that one product of L0 takes."""
+"""Columns of a, and rows of b, that one matmul of L0 takes."""
 _MOST_COLUMNS = 255
 """Columns of fractals that one fixpipe of arch 2201 takes: n_size is at most 4095."""
 _TILE_ROWS = 2048
@@ -61,7 +61,7 @@ class MatmulCalls(Language):
         self.multiply_tiles(Tiles(self, dst, a, b, shape), init_l1out)
 
     def multiply_tiles(self, tiles: "Tiles", init_l1out: bool) -> None:
-        """Issue a product tile by tile, between barriers."""
+        """Issue a matmul tile by tile, between barriers."""
         self.trace.join()  # no Vector instruction runs beside it (TIK matmul)
         for m in steps(tiles.shape.m1, tiles.tall):
             for n in steps(tiles.shape.n1, tiles.wide):
@@ -71,7 +71,7 @@ class MatmulCalls(Language):
         self.trace.join()
 
     def require_operands(self, call: str, dst: Tensor, a: Tensor, b: Tensor) -> None:
-        """Require a product's operands where they lie, of types that multiply, and aligned."""
+        """Require a matmul's operands where they lie, of types that multiply, and aligned."""
         for name, tensor, mem, label in (
             ("dst", dst, Mem.L0C, "L1OUT"),
             ("a", a, Mem.L1, "L1"),
@@ -85,7 +85,7 @@ class MatmulCalls(Language):
         if wanted != dst.dtype:
             rows = ", ".join(f"{x} x {y} -> {z}" for (x, y), z in _RESULTS.items())
             raise refuse(call, f"multiply one of {rows}", f"{a.dtype} x {b.dtype} -> {dst.dtype}")
-        # Table text: the inference product's a and b at 512 B; a fractal starts there anyhow.
+        # Table text: the inference matmul's a and b at 512 B; a fractal starts there anyhow.
         for name, tensor, align in (
             ("a", a, _SOURCE_ALIGN),
             ("b", b, _SOURCE_ALIGN),
@@ -220,7 +220,7 @@ class _Planes(NamedTuple):
 
 
 class FractalShape(NamedTuple):
-    """A product's m, k and n in elements, and in fractals of 16 x c0 (a), c0 x 16 (b)."""
+    """A matmul's m, k and n in elements, and in fractals of 16 x c0 (a), c0 x 16 (b)."""
 
     m: int
     k: int

@@ -79,7 +79,7 @@ class ObjectCall:
         )
 
     def problem(self, chip: Chip, m: int, n: int, k: int) -> Problem:
-        """Return the product of an object of these types.
+        """Return the matmul of an object of these types.
 
         Raises
         ------

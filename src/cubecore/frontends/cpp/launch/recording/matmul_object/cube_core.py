@@ -125,7 +125,7 @@ class _Position:
 # block's program and how far it is in it:
 #
 #   begun    tile -1, stored      `_begin`: nothing was issued yet
-#   open     tile t, not stored   its products are issued, and it waits in L0C for its store
+#   open     tile t, not stored   its matmuls are issued, and it waits in L0C for its store
 #   between  tile t, stored       the next call may go on with t + 1 (`_goes_on`)
 #   done     last tile, stored    all flags of free buffers are up, as another block expects them
 #
@@ -245,7 +245,7 @@ class CubeCore:
         m, n, k = call.single
         kept, at = "", tuple(bases.tolist())
         # Two AIVs of one AIC that multiply the same A or B: what the first one brought to L1 is
-        # used again if it begins at the same address with the same extents.
+        # used again if it begins at the same address with the same shape.
         if plan.problem.template == "IBSHARE" and self._held is not None:
             kept = self._kept(call, at, client)
         share = BlockShape(m, n, k, kept=kept, has_bias=biased)
@@ -347,7 +347,7 @@ class CubeCore:
 
 
 def tile_at(call: MatmulCall, tile: int) -> tuple[int, int, int, int]:
-    """Return where a tile begins in its block, and its extents: row, column, rows, columns."""
+    """Return where a tile begins in its block, and its size: row, column, rows, columns."""
     t = TCubeTiling(*call.tiling)
     m, n, _ = call.single
     if t.iterateOrder == 1:
