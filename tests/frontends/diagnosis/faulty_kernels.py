@@ -233,3 +233,57 @@ TIK = {
     "mode-left": BEGIN + TILES + FILLED + ABS + "t.set_atomic_add(1)\n" + STORE + END,
 }
 """Programs of TIK."""
+
+
+WITH_FILLING = """asc_copy_gm2ub_align(a, x, 1, 20, 0, 0, 0, 0);
+asc_sync_notify(PIPE_MTE2, PIPE_V, 0);
+asc_sync_wait(PIPE_MTE2, PIPE_V, 0);
+asc_add_scalar(b, a, 1, 8);
+asc_sync_notify(PIPE_V, PIPE_MTE3, 0);
+asc_sync_wait(PIPE_V, PIPE_MTE3, 0);
+asc_copy_ub2gm(z, b, 32);"""
+CALLS["filling-read"] = WITH_FILLING
+C_FRAME = """__simd_vf__ inline void work_{name}(__ubuf__ float* xu, __ubuf__ float* yu,
+                                    __ubuf__ float* zu, __ubuf__ float* tu) {{
+  vector_float a, b, c, d;
+  vector_int32_t s;
+  vector_bool all = asc_create_mask_b32(PAT_ALL), few = asc_create_mask_b32(PAT_VL8);
+  vector_bool few16 = asc_create_mask_b16(PAT_VL8);
+  {body}
+}}
+extern "C" __vector__ __global__ __aicore__ void {name}(__gm__ float* x, __gm__ float* y,
+                                                       __gm__ float* z, uint32_t n) {{
+  __ubuf__ float xu[1024];
+  __ubuf__ float yu[1024];
+  __ubuf__ float zu[1024];
+  __ubuf__ float tu[1024];
+  asc_copy_gm2ub(xu, x, 2048);
+  asc_copy_gm2ub(yu, y, 2048);
+  asc_copy_gm2ub(zu, x, 2048);
+  asc_sync_notify(PIPE_MTE2, PIPE_V, 0);
+  asc_sync_wait(PIPE_MTE2, PIPE_V, 0);
+  asc_vf_call<work_{name}>(xu, yu, zu, tu);
+  asc_sync_notify(PIPE_V, PIPE_MTE3, 0);
+  asc_sync_wait(PIPE_V, PIPE_MTE3, 0);
+  asc_copy_ub2gm(z, zu, 2048);
+}}
+"""
+_LOADED = "asc_loadalign(a, xu);\n  "
+_STORED = "\n  asc_storealign(zu, {}, all);"
+REGISTERS_IN_C = {
+    "vf-race": f"{_LOADED}asc_storealign(tu, a, all);\n  asc_loadalign(b, tu);"
+    + _STORED.format("b"),
+    "vf-store-order": f"{_LOADED}asc_loadalign(b, yu);{_STORED.format('a')}\n"
+    "  asc_storealign(zu + 8, b, all);",
+    "register-uninitialised": f"{_LOADED}asc_add(c, a, d, all);{_STORED.format('c')}",
+    "mask-width": f"{_LOADED}asc_add(c, a, a, few16);{_STORED.format('c')}",
+    "lanes-stale": f"{_LOADED}asc_copy(b, a, few);{_STORED.format('b')}",
+    "unalign-protocol": "vector_load_unalign u;\n  __ubuf__ float* p = xu + 3;\n"
+    f"  asc_loadunalign_postupdate(a, u, p, 64);{_STORED.format('a')}",
+    "scatter-duplicate": "vector_uint32_t i;\n  asc_duplicate_scalar(i, 3u, all);\n"
+    f"  {_LOADED}asc_scatter(zu, a, i, all);",
+    "shift-amount": "asc_loadalign(s, (__ubuf__ int32_t*)xu);\n"
+    "  asc_shiftleft_scalar(s, s, (int16_t)-3, all);\n"
+    "  asc_storealign((__ubuf__ int32_t*)zu, s, all);",
+}
+"""Vector functions of the C API, on 512 floats each at xu, yu and zu."""

@@ -1,6 +1,7 @@
 """Remedies that depend on what a kernel has: wrong kernels with their texts, and right ones."""
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -311,3 +312,75 @@ def test_a_wrong_queue_has_one_remedy(
     folder: Path, name: str, request: pytest.FixtureRequest
 ) -> None:
     judged("cpp", name, told(class_findings(folder, name, WRONG_CLASSES[name])), request.config)
+
+
+# --- numbers of remedies
+
+
+def short(size: int, call: str, length: int = 256) -> str:
+    """Return a kernel whose array c has so many floats, and a call that writes to it."""
+    return (
+        f'a = core.ubuf("float", {length})\n'
+        f'c = core.ubuf("float", {size})\n'
+        f"core.asc_copy_gm2ub(a, x, {4 * length})\n{READY}{call}\n"
+        'core.asc_sync_notify("PIPE_V", "PIPE_MTE3", 0)\n'
+        'core.asc_sync_wait("PIPE_V", "PIPE_MTE3", 0)\n'
+    )
+
+
+WRITES = {
+    "a count": "core.asc_add(c, a, a, 128)",
+    "a count off a block": "core.asc_abs(c, a, 60)",
+    "repeats": "core.asc_add(c, a, a, 2, 1, 1, 1, 8, 8, 8)",
+    "repeats apart": "core.asc_add(c, a, a, 2, 1, 1, 1, 16, 8, 8)",
+    "blocks apart": "core.asc_add(c, a, a, 1, 2, 1, 1, 8, 8, 8)",
+    "an address inside": "core.asc_add(c + 8, a, a, 64)",
+    "another repeat": "core.asc_exp(c, a, 3, 1, 1, 8, 8)",
+}
+"""Calls that write more than 64 B of an array."""
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_an_array_of_the_size_that_the_remedy_names_is_large_enough(
+    folder: Path, name: str
+) -> None:
+    """With the bytes that are named there is no finding, and with a block less there is one."""
+    file, call = f"of_{name}".replace(" ", "_"), WRITES[name]
+    lengths = {"core.asc_exp": 192}
+    length = next((n for begin, n in lengths.items() if call.startswith(begin)), 128)
+
+    def outside(size: int) -> list[str]:
+        run = sized(folder, f"{file}_{size}", short(size, call, length))
+        return [each.text for each in run if each.id == "out-of-bounds"]
+
+    (text,) = outside(16)
+    named = re.search(r"make it (\d+) B", text)
+    assert named is not None, text
+    elements = int(named[1]) // 4
+    assert outside(elements) == []
+    assert len(outside(elements - 8)) == 1
+
+
+ADDRESSES_OFF = {"by 12 B": 3, "by 4 B": 1, "by 28 B": 7, "behind a block": 13}
+
+
+@pytest.mark.parametrize("name", ADDRESSES_OFF)
+def test_the_addresses_that_the_remedy_names_are_aligned(folder: Path, name: str) -> None:
+    def misaligned(at: int) -> list[str]:
+        body = f'a = core.ubuf("float", 128)\ncore.asc_copy_gm2ub(a + {at}, x, 256)\n'
+        run = sized(folder, f"at_{name}_{at}".replace(" ", "_"), body)
+        return [each.text for each in run if each.id == "misaligned"]
+
+    (text,) = misaligned(ADDRESSES_OFF[name])
+    earlier, later = re.findall(r", at (\d+)", text)
+    assert int(later) - int(earlier) == 32
+    assert misaligned(int(earlier) // 4) == misaligned(int(later) // 4) == []
+
+
+def sized(folder: Path, name: str, body: str) -> Any:
+    """Return the findings of a kernel of one block on 256 floats."""
+    text = "def k(core, x):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    (folder / f"{name}.py").write_text(text)
+    functions: dict[str, Any] = {}
+    exec(compile(text, f"{name}.py", "exec"), functions)
+    return cubecore.kernel(functions["k"])[1](np.ones(256, np.float32)).findings

@@ -51,6 +51,13 @@ LOADS = """p = x + 3
 GATHER = """core.asc_arange(s, {0})
     core.asc_gather(a, x, s.cast("uint32"), every)  #!
     core.asc_storealign(z, a, every)"""
+SCATTER = """core.asc_arange(s, 0)
+    core.asc_duplicate_scalar(n, 3, every)
+    core.asc_loadalign(a, x)
+    core.asc_scatter(z, a, {0}, every)  #!"""
+SHIFT = """core.asc_arange(s, 0)
+    core.asc_shiftleft_scalar(s, s, {0}, every)  #!
+    core.asc_storealign(z, s.cast("float"), every)"""
 LOOP = """for at in range(0, 512, 64):
         core.asc_loadalign(a, x + at)
         core.asc_storealign(z + at, a, every)
@@ -81,6 +88,8 @@ FAULTS = {
         ("core.asc_loadunalign_pre(u, p)",),
         ("core.asc_loadunalign_pre(v, p)",),
     ),
+    "index_twice": ("scatter-duplicate", SCATTER, ('s.cast("uint32")',), ("n",)),
+    "shift_by_less_than_0": ("shift-amount", SHIFT, (3,), (-3,)),
     "gather_behind_ub": ("out-of-bounds", GATHER, (0,), (100000,)),
     "mask_for_register": (None, ADD, ("a, every", ""), ("every, every", "")),
     "register_for_mask": (None, ADD, ("a, every", ""), ("a, a", "")),

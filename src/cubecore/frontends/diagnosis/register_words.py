@@ -18,6 +18,8 @@ _MOVES = {
     for move in ("Load", "Store")
     for align in ("Align", "UnAlign")
 }
+_MASKS = {"CreateMask": "asc_create_mask", "UpdateMask": "asc_update_mask"}
+"""Masks are made by a call for each width."""
 _NAMES = re.compile(r"^[A-Z]\w*(?= must )|\b[A-Z][a-z]+[A-Z]\w*\b")
 """The instruction that a sentence is about, and names that are no English words."""
 
@@ -47,8 +49,12 @@ def _c_names() -> Mapping[str, str]:
         for row in rows:
             names[row.operation].add(name)
     shortest = {operation: min(found, key=len) for operation, found in names.items()}
-    return {
-        operation: name
-        for operation, name in shortest.items()
-        if all(other.startswith(name) for other in names[operation])
-    } | _MOVES
+    return (
+        {
+            operation: name
+            for operation, name in shortest.items()
+            if all(other.startswith(name) for other in names[operation])
+        }
+        | _MOVES
+        | _MASKS
+    )
