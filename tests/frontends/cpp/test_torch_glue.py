@@ -34,6 +34,9 @@ static std::vector<at::Tensor> made(at::TensorList xs, int64_t count) {
   for (int64_t n = 0; n < count; ++n) all.push_back(at::empty_like(xs[n]));
   return all;
 }
+static double element(const at::Tensor& x, int64_t row, int64_t column) {
+  return x.accessor<float, 2>()[row][column];
+}
 static at::Tensor zeros(int64_t n) { return torch::zeros({n, 2}, torch::dtype(torch::kHalf)); }
 static at::Tensor run(const at::Tensor& x, at::IntArrayRef axes, c10::optional<at::Tensor> bias) {
   at::Tensor out = at::empty({x.size(1), x.size(-2)}, x.options());
@@ -47,6 +50,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("views", &views);
   m.def("doubled", &doubled);
   m.def("made", &made);
+  m.def("element", &element);
   m.def("zeros", &zeros);
   m.def("run", &run);
   m.def("plus", [](double a, double b) { return a + b; }, py::arg("a"), py::arg("b") = 0.5);
@@ -134,6 +138,14 @@ def test_what_nobody_wrote_is_known(values) -> None:
     assert zeros.written[0].all()
 
 
+def test_elements_by_their_indices(values) -> None:
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    assert values.call("element", [x, 2, 1]).value == x[2, 1]
+    with pytest.raises(RequestError) as caught:
+        values.call("element", [x[0], 0, 0])
+    assert "accessor of 2 dimensions of a tensor of 1" in str(caught.value)
+
+
 def test_defaults_and_lambdas(values) -> None:
     assert values.call("plus", [2]).value == 2.5
     assert values.call("plus", [], {"b": 1.5, "a": 1}).value == 2.5
@@ -143,7 +155,7 @@ REFUSED = {
     "the binding made: count <= static_cast<int64_t>(xs.size()) does not hold: count is 3 of 2": (
         ("made", [[X, X], 3])
     ),
-    "the binding has no function other, only told views doubled made zeros run plus": (
+    "the binding has no function other, only told views doubled made element zeros run plus": (
         ("other", [])
     ),
     "the binding plus: plus takes 2 arguments, got 3": ("plus", [1, 2, 3]),

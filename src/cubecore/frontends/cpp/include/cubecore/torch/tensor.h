@@ -11,6 +11,28 @@ namespace at {
 
 using namespace c10;
 
+// The elements of a tensor by their indices, as the host reads and writes them.
+template <typename T, size_t N>
+class TensorAccessor {
+ public:
+  TensorAccessor(T* data, const int64_t* sizes, const int64_t* strides)
+      : data_(data), sizes_(sizes), strides_(strides) {}
+  int64_t size(int64_t axis) const { return sizes_[axis]; }
+  int64_t stride(int64_t axis) const { return strides_[axis]; }
+  T* data() const { return data_; }
+  decltype(auto) operator[](int64_t index) const {
+    T* at = data_ + index * strides_[0];
+    if constexpr (N == 1)
+      return static_cast<T&>(*at);
+    else
+      return TensorAccessor<T, N - 1>(at, sizes_ + 1, strides_ + 1);
+  }
+
+ private:
+  T* data_;
+  const int64_t *sizes_, *strides_;
+};
+
 class Tensor {
  public:
   struct Storage {
@@ -85,6 +107,12 @@ class Tensor {
   template <typename T>
   T* data_ptr() const {
     return static_cast<T*>(data_ptr());
+  }
+  template <typename T, size_t N>
+  TensorAccessor<T, N> accessor() const {
+    if (dim() != static_cast<int64_t>(N))
+      throw Error(c10::str("accessor of ", N, " dimensions of a tensor of ", dim()));
+    return TensorAccessor<T, N>(data_ptr<T>(), sizes_.data(), strides_.data());
   }
   const void* const_data_ptr() const { return data_ptr(); }
   void* mutable_data_ptr() const { return data_ptr(); }
