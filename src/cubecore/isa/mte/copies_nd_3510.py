@@ -156,6 +156,8 @@ class _DimensionalCopy(Instruction):
             )
             if count > 1
         ]
+        # Loops in ascending order of their strides: one whose stride passes all that those before
+        # it write meets none of it; loops of one turn count for nothing, whatever their stride.
         written = 1
         for stride, count, loop in sorted(loops):
             if stride < written:

@@ -76,6 +76,8 @@ class ScalarAtomic(ScalarStore):
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Compute the new element."""
+        # Only cas has `compare`. The engines run it core by core, as it reads and writes global
+        # memory, so that each core meets what the ones before it left.
         compare = value_of(int(getattr(self, "compare", 0)), self.dtype)
         with np.errstate(all="ignore"):
             new = type(self).operation(inputs["dst"], value_of(self.value, self.dtype), compare)

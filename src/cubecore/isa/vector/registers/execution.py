@@ -289,6 +289,8 @@ class Execution:
         low, array = self._parts[number].low, self._parts[number].array
         if start != low or window.size != array.size or window.shape != values.shape:
             return False
+        # Both lie as the part does: cores, then trips, then bytes. A later store to the part would
+        # change a register's value, which other calls may read, and a load's result is UB itself.
         if not (window.flags.c_contiguous and values.flags.c_contiguous):
             return False
         if sum(each.stores for each in self._program.steps.values()) != 1:

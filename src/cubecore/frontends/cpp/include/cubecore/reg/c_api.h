@@ -7,8 +7,8 @@
 #include "cubecore/reg/dump.h"
 #include "cubecore/reg/fill.h"
 #include "cubecore/reg/indexed.h"
-#include "cubecore/reg/loops.h"
 #include "cubecore/reg/rearranged.h"
+#include "cubecore/seam/notes.h"
 
 using vector_load_unalign = AscendC::Reg::UnalignRegForLoad;
 using vector_store_unalign = AscendC::Reg::UnalignRegForStore;
