@@ -1,4 +1,4 @@
-"""Functions of Ascend 950 that move elements of tensors in UB: values against NumPy."""
+"""Functions of Ascend 950 that move elements of tensors in UB, and its control register: values."""
 
 import numpy as np
 import pytest
@@ -40,6 +40,19 @@ CALLS = {
 }
 
 
+RESET = """
+  GlobalTensor<int64_t> zg;
+  zg.SetGlobalBuffer((__gm__ int64_t*)z);
+  SetCtrlSpr<48, 48>(1);
+  SetCtrlSpr<59, 60>(3);
+  zg.SetValue(0, GetCtrlSpr<48, 60>());
+  ResetCtrlSpr<48, 48>();
+  zg.SetValue(1, GetCtrlSpr<48, 60>());
+  ResetCtrlSpr<59, 60>();
+  zg.SetValue(2, GetCtrlSpr<48, 60>());
+"""
+
+
 @pytest.fixture(scope="module")
 def made():
     bodies = {
@@ -47,6 +60,7 @@ def made():
         for name, call in CALLS.items()
         for kind, word in CPP.items()
     }
+    bodies["reset"] = RESET
     return kernels(bodies, "GM_ADDR x, GM_ADDR o, GM_ADDR z", chip=CHIP)
 
 
@@ -77,3 +91,9 @@ def test_elements_are_where_numpy_puts_them(made, name, kind):
     ran = getattr(made, f"{name}_{kind}")[1](x, offsets, z)
     assert [f.message for f in ran.findings] == []
     np.testing.assert_array_equal(z, moved(name, x, order))
+
+
+def test_bits_of_the_control_register_are_reset(made):
+    x, z = np.zeros(1, np.int64), np.zeros(3, np.int64)
+    assert made.reset[1](x, x, z).findings == ()
+    assert z.tolist() == [1 | 3 << 11, 3 << 11, 1 << 12]

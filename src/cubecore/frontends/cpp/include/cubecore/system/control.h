@@ -1,6 +1,7 @@
 // Bits of numbers and of the control register, and calls that tools look for. Pages: GetBitCount,
 // CountLeadingZero, CountBitsCntSameAsSignBit, GetSFFValue, "接口变更说明" (their older names),
-// GetCtrlSpr(ISASI), SetCtrlSpr(ISASI), SetSaturationFlag(ISASI), GetSaturationFlag(ISASI),
+// GetCtrlSpr(ISASI), SetCtrlSpr(ISASI), ResetCtrlSpr(ISASI), SetSaturationFlag(ISASI),
+// GetSaturationFlag(ISASI),
 // SetStoreAtomicConfig(ISASI), GetStoreAtomicConfig(ISASI), Async, DumpAccChkPoint,
 // MetricsProfStart, MetricsProfStop, GetProgramCounter(ISASI), GetICachePreloadStatus(ISASI).
 #pragma once
@@ -62,6 +63,14 @@ inline void SetCtrlSpr(int64_t value, CUBECORE_AT) {
   cubecore::issue("asc_set_ctrl", at,
                   (word & ~bits) | (static_cast<uint64_t>(value) << startBit & bits));
 }
+
+#if __NPU_ARCH__ == 3510
+// Bits as they are when a kernel starts: of those that the page has, CTRL[60] alone is set.
+template <int8_t startBit, int8_t endBit>
+inline void ResetCtrlSpr(CUBECORE_AT) {
+  SetCtrlSpr<startBit, endBit>(startBit <= 60 && 60 <= endBit ? 1ll << (60 - startBit) : 0, at);
+}
+#endif
 
 enum class SaturationMode : uint8_t { FLOAT, CAST };
 // Conversions to integers wrap under CTRL[60:59] = 3. Uncertain on 2201, of which no page says it.
