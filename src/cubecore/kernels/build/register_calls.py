@@ -105,6 +105,8 @@ class RegisterCalls:
         rows = [
             row._replace(address=row.address - base if row.variable else 0) for row in self._rows
         ]
+        # Equal calls at equal distances are one instruction, whatever the base is: a program with
+        # its data flow takes longer to make than to look up.
         key = self.where, tuple(self._calls), tuple(self._places), tuple(rows)
         template = _FUNCTIONS.get(key)
         if template is None:

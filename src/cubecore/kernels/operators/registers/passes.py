@@ -145,6 +145,7 @@ class _Tracer:
 
 def passes_of(function: Function, columns: int) -> Passes:
     """Return the passes of a function over rows of so many columns."""
+    # The text runs once, on names in place of buffers; what a name holds in the end is a result.
     tracer = _Tracer(function, columns)
     function.work(tracer, tracer.buffers)
     tile, last = tracer.held[tracer.wide[0]], tracer.held[tracer.wide[-1]]

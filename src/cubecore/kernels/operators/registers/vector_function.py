@@ -278,6 +278,8 @@ class _Writer:
 
     def _narrowed(self, at: int, lane: int, dtype: ElementType, mask: int, of: object) -> None:
         """Convert lanes of float32 and store them."""
+        # Narrow lanes stand in the low bytes of lanes of 32 bits, and the store packs them. float32
+        # becomes int8 by way of int16, which rounds, and of half.
         mode = "NORM"
         if dtype.name == "int8":
             for source, target, saturation in _TO_BYTES:
@@ -291,6 +293,7 @@ class _Writer:
 
     def _row_results(self) -> None:
         """Bring results of one number a row to where MTE3 takes them."""
+        # Behind a barrier, as the numbers were stored row by row; 64 of them are a register here.
         row, gives = self.passes.row, self.layout.problem.function.gives
         if row is None or gives not in {"rows", "quantised"}:
             return

@@ -131,7 +131,7 @@ inline void Brcb(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uin
 
 #if __NPU_ARCH__ == 3510
 namespace detail {
-// Elements of 8 and of 64 bits: a vector function (reg/fill.h).
+// Elements of 8 and of 64 bits: a vector function (reg/tensors.h).
 template <typename T, typename S>
 void counted_by_registers(const LocalTensor<T>& dst, const S& first, uint32_t count,
                           const cubecore::Here& at);

@@ -150,7 +150,7 @@ inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& 
 
 #if __NPU_ARCH__ == 3510
 namespace detail {
-// Elements of 8 and of 64 bits, which only 3510 has: a vector function fills them (reg/fill.h).
+// Elements of 8 and of 64 bits, which only 3510 has: a vector function fills them (reg/tensors.h).
 template <typename T, typename S>
 void filled_by_registers(const LocalTensor<T>& dst, const S& value, uint32_t count,
                          const cubecore::Here& at);

@@ -5,7 +5,6 @@
 
 #include "cubecore/reg/casts.h"
 #include "cubecore/reg/dump.h"
-#include "cubecore/reg/fill.h"
 #include "cubecore/reg/indexed.h"
 #include "cubecore/reg/rearranged.h"
 #include "cubecore/seam/notes.h"
