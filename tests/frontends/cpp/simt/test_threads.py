@@ -343,3 +343,17 @@ def test_threads_and_registers_share_ub_in_one_kernel():
     index = random.integers(0, table.size, out.size).astype("u4")
     assert example("simt_mixed")[2](table, index, out, 1024).findings == ()
     assert (out == table[index] + 1).all()
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("__simt_callee__ int f(int n) { return n ? f(n - 1) : 0; }", "1: f calls itself"),
+        ("struct S { __simt_callee__ virtual int g() { return 1; } };", "1: g is virtual"),
+    ],
+)
+def test_functions_that_threads_cannot_run_are_refused(body, said):
+    text = f"{body}\n__global__ void k(int* x) {{ x[threadIdx.x] = 1; }}"
+    assert sentence(lambda: cubecore.inline(text, chip=CHIP).k) == (
+        f"inline.cpp:{said}; threads run neither virtual functions nor recursive ones"
+    )

@@ -133,3 +133,39 @@ def _declared(text: str, code: Sequence[Token], number: int) -> Iterator[Edit]:
             f" ::cubecore::simt::fixed<{kind}{extents}>(&{site})"
         )
     yield code[begin].start, code[last].end, made
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedFunction:
+    """A function that threads cannot run: where it stands in the text, its name, and why not."""
+
+    start: int
+    name: str
+    reason: str
+
+
+def refused_function(code: Sequence[Token]) -> RefusedFunction | None:
+    """Return the first function of threads that is virtual or calls itself; None: there is none."""
+    for function in thread_functions(code):
+        head = code[function.head : function.opening]
+        name = _name(code, function)
+        if any(token.text == "virtual" for token in head):
+            return RefusedFunction(code[name].start, code[name].text, "is virtual")
+        # A call with template arguments may be that of another function, which ends the recursion.
+        for number in range(function.opening, function.closing):
+            is_call = code[number].text == code[name].text and code[number + 1].text == "("
+            if is_call and code[number - 1].text not in {".", "->", "::"}:
+                return RefusedFunction(code[number].start, code[name].text, "calls itself")
+    return None
+
+
+def _name(code: Sequence[Token], function: ThreadFunction) -> int:
+    """Return the index of a function's name: that before its parameters."""
+    number = function.head
+    while number < function.opening:
+        if code[number].text == "(":
+            if not code[number - 1].text.startswith("__") and code[number - 1].text not in _BOUNDS:
+                return number - 1
+            number = closing(code, number)
+        number += 1
+    return function.head

@@ -1,11 +1,15 @@
 """Compiler and linker flags of files with code of threads (SIMT)."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from cubecore.errors import unable
 from cubecore.frontends.cpp.files import INCLUDE
 from cubecore.frontends.cpp.rewriting.source import Overlay
-from cubecore.frontends.cpp.rewriting.threads import THREAD_WORDS
+from cubecore.frontends.cpp.rewriting.threads import THREAD_WORDS, refused_function
+from cubecore.frontends.cpp.rewriting.tokens import tokens
 from cubecore.frontends.cpp.toolchain.compiler import compiler
+from cubecore.frontends.source_locations import shown_path
 
 _OF_THREADS = "__NPU_ARCH__=3510"
 """The macro of the architecture that runs threads."""
@@ -24,6 +28,9 @@ def thread_flags(code: Overlay, macros: Sequence[str]) -> list[str]:
     """
     if not is_of_threads(code, macros):
         return []
+    for path in code.files:
+        # A text that lies in no file is in the overlay, where its lines are the same.
+        _require_plain(path, path if path.is_file() else code.main)
     header = ["-include", str(INCLUDE / "cubecore" / "simt" / "all.h")]
     # Volatile accesses have calls of their own: they do not race, and pass the data cache.
     flags = [*header, "-fsanitize=thread", "-U__SANITIZE_THREAD__"]
@@ -37,6 +44,25 @@ def thread_flags(code: Overlay, macros: Sequence[str]) -> list[str]:
         "max-jump-thread-duplication-stmts=0",
     )
     return [*flags, "-fno-reorder-blocks", *(f"--param={each}" for each in params)]
+
+
+def _require_plain(path: Path, held: Path) -> None:
+    """Refuse a file whose functions of threads no chip runs; `held` has its text.
+
+    Raises
+    ------
+    RequestError
+        If one is virtual or calls itself.
+    """
+    text = held.read_text("utf-8", "replace")
+    first, _, rest = text.partition("\n")
+    text = rest if first.startswith("#line") else text
+    found = refused_function([t for t in tokens(text) if t.kind not in {"space", "comment"}])
+    if found is not None:
+        line = text.count("\n", 0, found.start) + 1
+        need = "threads run neither virtual functions nor recursive ones"
+        said = f"{shown_path(path)}:{line}: {found.name} {found.reason}; {need}"
+        raise unable(found.name, said)
 
 
 _LIBRARIES = ("-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s", "-lgcc")

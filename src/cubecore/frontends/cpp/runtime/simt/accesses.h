@@ -63,7 +63,7 @@ void note_access(uint32_t kind, uint32_t code, uintptr_t at, uint32_t bytes, boo
   made->in_ub = in_ub;
   const uintptr_t base = in_ub ? memory.ub.start : at < LOW_ADDRESSES ? 0 : block.core->launch.gm_base;
   made->address = static_cast<int64_t>(at - base);
-  made->bytes = bytes, made->writes = writes;
+  made->bytes = bytes, made->writes = writes | (at < LOW_ADDRESSES ? 2u : 0u);
 }
 
 struct Looked {

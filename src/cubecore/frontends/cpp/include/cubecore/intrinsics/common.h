@@ -47,6 +47,8 @@ inline void set_ctrl(uint64_t value, CUBECORE_AT) {
   cubecore::issue_raw("asc_set_ctrl", at, value);
 }
 constexpr int64_t clz(uint64_t word) { return word == 0 ? 64 : __builtin_clzll(word); }
+constexpr int64_t bcnt1(uint64_t word) { return __builtin_popcountll(word); }
+constexpr int64_t bcnt0(uint64_t word) { return 64 - bcnt1(word); }
 constexpr uint64_t sbitset0(uint64_t word, uint32_t bit) { return word & ~(1ull << bit); }
 constexpr uint64_t sbitset1(uint64_t word, uint32_t bit) { return word | 1ull << bit; }
 enum cache_line_t : uint64_t { SINGLE_CACHE_LINE, ENTIRE_DATA_CACHE };

@@ -12,6 +12,8 @@ from cubecore.units import plural
 if TYPE_CHECKING:
     from cubecore.frontends.cpp.launch.recording.native_core import NativeCore
 
+_LOW = 2
+"""The bit of `writes` that tells an address which no memory of threads has."""
 _KINDS = {
     SimtKinds.OUT_OF_BOUNDS: "out-of-bounds",
     SimtKinds.MISALIGNED: "misaligned",
@@ -57,6 +59,10 @@ class _Told:
         first = found.address
         if found.in_ub:
             return f"bytes [{first}, {first + found.bytes}) of UB"
+        if found.writes & _LOW:
+            # Vector code counts UB from 0; only pointers that are passed by themselves are moved to
+            # where threads have UB.
+            return f"address {first}, null or a pointer into UB that came in a struct"
         tensor = self._core.handle.core.gm.nearest(first)
         if tensor is None:
             return f"address {first:#x}"
@@ -157,7 +163,7 @@ class _Told:
     @staticmethod
     def access(writes: int) -> str:
         """Return what an access is."""
-        return "write" if writes else "read"
+        return "write" if writes & 1 else "read"
 
     @property
     def _times(self) -> str:
