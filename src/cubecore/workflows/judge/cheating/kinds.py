@@ -108,7 +108,7 @@ SCALAR = CheatKind(
 CONSTANT = CheatKind(
     "constant-result",
     SUSPECT,
-    "a result has one value in all elements, and is accepted",
+    "an accepted result has one value in all elements, and the expected one has several",
     "0 for a mean that underflows within the tolerance",
 )
 TOLERANCE = CheatKind(

@@ -29,9 +29,10 @@ def result_marks(compared: Compared, expected: Any, got: Any, case: str) -> Iter
 def _of_output(
     number: int, compared: Compared, want: Array, have: Array, case: str
 ) -> Iterator[Json]:
-    if (have == have.reshape(-1)[0]).all() and have.dtype.kind != "b":
-        value = have.reshape(-1)[0]
-        yield CONSTANT.found(f"output {number} is {value} in {have.size:,} elements", case)
+    if _is_constant(have):
+        if not _is_constant(want):
+            value = have.reshape(-1)[0]
+            yield CONSTANT.found(f"output {number} is {value} in {have.size:,} elements", case)
         return
     if want.dtype.kind not in "fV" or want.dtype.name not in {"float32", "float64"}:
         return
@@ -43,6 +44,10 @@ def _of_output(
     kind = _lower(have)
     if kind and not _lower(want):
         yield PRECISION.found(f"output {number} has the bits of {kind}", case)
+
+
+def _is_constant(array: Array) -> bool:
+    return bool((array == array.reshape(-1)[0]).all())
 
 
 def _lower(array: Array) -> str:
