@@ -15,7 +15,7 @@ import cubecore
 from cubecore.frontends.cpp.thread_functions import ThreadMath, thread_functions
 from frontends.cpp.cpp_kernels import needs_compiler
 
-pytestmark = needs_compiler
+pytestmark = [needs_compiler, pytest.mark.sweep]
 CHIP = "Ascend950PR_9589"
 BFLOAT = ml_dtypes.bfloat16
 TYPES = {

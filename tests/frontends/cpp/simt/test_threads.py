@@ -110,6 +110,11 @@ __global__ void halves(half* x, half* out, int used) {
 }
 __global__ void misplaced(char* x) { *(int*)(x + 1) = 7; }
 __global__ __launch_bounds__(64) void bounded(int* x) { x[threadIdx.x] = 1; }
+__global__ void divides(uint32_t* x, uint32_t* by, uint32_t* out) {
+  uint32_t magic, shift;
+  AscendC::GetUintDivMagicAndShift(magic, shift, by[threadIdx.x]);
+  out[threadIdx.x] = AscendC::Simt::UintDiv(x[threadIdx.x], magic, shift);
+}
 __global__ void spins(int* x) {
   volatile int* seen = x;
   while (seen[0] == 0) {}
@@ -282,6 +287,15 @@ def test_a_thread_may_wait_for_another_warp(of):
     x, out = np.zeros(1, "i4"), np.zeros(32, "i4")
     assert of("waits")[1, 64](x, out).clean
     assert (out == 1).all()
+
+
+def test_a_division_is_a_product_and_a_shift(of):
+    random = np.random.default_rng(4)
+    x = random.integers(0, 2**31, 256).astype("u4")
+    by = (random.integers(1, 2**31, 256) >> random.integers(0, 31, 256)).clip(1).astype("u4")
+    out = np.zeros(256, "u4")
+    assert of("divides")[1, 256](x, by, out).clean
+    assert (out == x // by).all()
 
 
 def sentence(call):

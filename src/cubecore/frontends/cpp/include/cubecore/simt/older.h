@@ -45,6 +45,22 @@ CUBECORE_SIMT T UintDiv(T dividend, T magic, T shift) {
         (static_cast<T>(static_cast<uint64_t>(dividend) * magic >> 32) + dividend) >> shift);
 }
 
+template <typename T>
+inline bool IsNan(T x) {
+  return std::isnan(static_cast<float>(x));
+}
+inline float Sin(float x) { return ::sinf(x); }
+inline float Cos(float x) { return ::cosf(x); }
+inline float Log(float x) { return ::logf(x); }
+template <typename T>
+constexpr T Min(T x, T y) {
+  return y < x ? y : x;
+}
+template <typename T>
+constexpr T Max(T x, T y) {
+  return x < y ? y : x;
+}
+
 template <typename T, typename V>
 CUBECORE_SIMT cubecore::simt::Old<T> AtomicAdd(T* address, V val) {
   return asc_atomic_add(address, static_cast<T>(val));
@@ -67,6 +83,21 @@ CUBECORE_SIMT T AtomicExch(T* address, V val) {
 }
 
 }  // namespace AscendC::Simt
+
+namespace AscendC {
+
+// What UintDiv divides by: of 2^N m the smallest number above 2^(N + shift) / divisor, without its
+// highest bit, and the bits that the divisor has.
+template <typename T>
+inline void GetUintDivMagicAndShift(T& magic, T& shift, T divisor) {
+  constexpr int bits = 8 * sizeof(T);
+  shift = 0;
+  while (shift < bits && (static_cast<unsigned __int128>(1) << shift) < divisor) ++shift;
+  const unsigned __int128 power = static_cast<unsigned __int128>(1) << shift;
+  magic = static_cast<T>(((power - divisor) << bits) / divisor + 1);
+}
+
+}  // namespace AscendC
 
 // Names that C's library keeps for itself as well, so that they are macros.
 #define __expf(X) ::expf(X)
