@@ -50,6 +50,17 @@ def test_a_right_submission_has_no_mark(tmp_path, text) -> None:
     assert judged(tmp_path, text).cheating == ()
 
 
+def test_a_kernel_that_repeats_its_input_has_no_mark(tmp_path) -> None:
+    task = TASK.replace("x + y", "np.concatenate([x[:512], x[:512]])").replace('("x", "y")', '"x"')
+    text = (
+        f"{HEAD}\ndef answer(x):\n    z = np.empty_like(x)\n    for n in range(2):\n"
+        "        copy.using(outputs=('z',))[2](x=x[:512], z=z[512 * n : 512 * (n + 1)])\n"
+        "    return z\n"
+    )
+    verdict = judged(tmp_path, text, task.replace("reference(x, y)", "reference(x)"), "answer")
+    assert (verdict.correct, verdict.cheating) == (True, ())
+
+
 def test_an_honest_function_has_no_mark(tmp_path) -> None:
     text = f"{HEAD}\ndef answer(x, y):\n    return honest(x, y)\n"
     assert judged(tmp_path, text, entry="answer").cheating == ()

@@ -52,5 +52,6 @@ def call_marks(call: FinishedCall, record: JsonMapping, time: JsonMapping) -> It
         parts = ", ".join(f"{function} of {size:,}" for function, size in computed.items())
         yield TORCH.found(parts, name)
     pipes = time.get("pipes", {})
-    if pipes and not any(pipes.get(pipe) for pipe in _COMPUTING) and pipes.get("S"):
-        yield SCALAR.found(f"S busy for {pipes['S']:,} cycles, V and M idle", name)
+    reads = sum(sum(run.reads.values()) for run in call.runs)
+    if pipes and not any(pipes.get(pipe) for pipe in _COMPUTING) and reads >= max(least, 1):
+        yield SCALAR.found(f"the scalar unit read {reads:,} values, V and M idle", name)

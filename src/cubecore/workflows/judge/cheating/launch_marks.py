@@ -87,9 +87,7 @@ def _provenance(
         evidence = f"output {number}: its values are in none of {len(outputs)} arrays"
         yield NOT_OF_A_LAUNCH.found(evidence, case)
         return
-    if any(np.array_equal(_bytes(each)[: raw.size], raw) for each in inputs):
-        return
-    before = _given_to_a_launch(result, arrays)
+    before = _given_to_a_launch(result, arrays, inputs)
     if before is not None:
         yield COMPUTED_BEFORE.found(f"output {number}: launch {before} was given its values", case)
 
@@ -116,12 +114,19 @@ def _bits(array: Array) -> Array:
     return flat.view(f"u{flat.dtype.itemsize}") if flat.dtype.itemsize <= 8 else flat
 
 
-def _given_to_a_launch(result: Array, arrays: Sequence[_LaunchArray]) -> int | None:
-    """Return the launch that was given the values of a result, by anything but a launch before."""
+def _given_to_a_launch(
+    result: Array, arrays: Sequence[_LaunchArray], inputs: Sequence[Array]
+) -> int | None:
+    """Return the launch that was given the values of a result, by no launch before.
+
+    Values of the task's inputs, which an operator may repeat or move, do not count.
+    """
     part = _bits(result)[:_ENOUGH]
     if np.unique(part).size < _LEAST_DISTINCT:
         return None
     begin = part.tobytes()
+    if any(begin in each.tobytes() for each in inputs):
+        return None
     for each in arrays:
         earlier = (one for one in arrays if one.is_output and one.number < each.number)
         if each.is_output or begin not in each.data.tobytes():
