@@ -156,6 +156,14 @@ def compiled(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
         return {"outcome": "another chip"}
     if _HOST_TEST.search(_text(path)):
         return {"outcome": "host test"}
+    outcome = compiled_for(path, checkouts / row["repo"])
+    if outcome["outcome"] == "refused" and _includes_another_chip(path):
+        return {"outcome": "another chip"}
+    return outcome
+
+
+def compiled_for(path: Path, checkout: Path, *options: str) -> dict[str, str]:
+    """Return the outcome of compiling a file with options, and what its own build defines."""
     near = [each for each in path.parent.rglob("*") if each.suffix in {".h", ".hpp"}]
     text = "\n".join(each.read_text("utf-8", "replace") for each in [path, *near])
     macros = dict.fromkeys(re.findall(r"\bDTYPE_\w+", text), "float")
@@ -166,12 +174,10 @@ def compiled(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as scratch:
         while True:
             try:
-                compile_and_link(["-c", str(path), *given, "-o", f"{scratch}/out.o"])
+                compile_and_link(["-c", str(path), *options, *given, "-o", f"{scratch}/out.o"])
             except CubecoreError as error:
-                more = _needed(str(error), path, checkouts / row["repo"])
+                more = _needed(str(error), path, checkout)
                 if more is None or more in given:
-                    if _includes_another_chip(path):
-                        return {"outcome": "another chip"}
                     return {"outcome": "refused", "why": obstacle(str(error))}
                 given.append(more)
             else:
