@@ -371,3 +371,17 @@ def test_functions_that_threads_cannot_run_are_refused(body, said):
     assert sentence(lambda: cubecore.inline(text, chip=CHIP).k) == (
         f"inline.cpp:{said}; threads run neither virtual functions nor recursive ones"
     )
+
+
+def test_variables_of_threads_on_another_chip_are_one_sentence(tmp_path):
+    file = tmp_path / "k.cpp"
+    file.write_text(
+        '#include "kernel_operator.h"\n'
+        "__global__ void twice(__gm__ float* x) {\n"
+        "  x[blockIdx.x] *= 2;\n"
+        "}\n"
+    )
+    assert sentence(lambda: cubecore.load(file, chip="Ascend910B3").twice).endswith(
+        "k.cpp:3: blockIdx is of threads (SIMT), which architecture 3510 runs; "
+        "run it with --chip Ascend950PR_9589"
+    )

@@ -16,6 +16,8 @@ THREAD_WORDS = frozenset(
     )
 )
 """Words of files that have code of threads."""
+THREAD_VARIABLES = frozenset(("threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"))
+"""Variables that each thread has."""
 _OF_CORES = frozenset(("__aicore__", "aicore", "__vector__", "__cube__", "__mix__"))
 """Words of functions that cores run, not threads."""
 _BOUNDS = frozenset(("__launch_bounds__", "LAUNCH_BOUND", "launch_bounds"))

@@ -18,6 +18,7 @@ from cubecore.errors import (
 from cubecore.frontends.cpp.documented import of_2201
 from cubecore.frontends.cpp.files import HERE, INCLUDE
 from cubecore.frontends.cpp.rewriting.definitions import defined_alike
+from cubecore.frontends.cpp.rewriting.threads import THREAD_VARIABLES
 from cubecore.frontends.cpp.toolchain.api_names import is_missing, of_3510
 from cubecore.frontends.cpp.toolchain.cache import folder
 from cubecore.frontends.cpp.toolchain.compiler import UNDEFINED, compiler
@@ -420,10 +421,13 @@ def _of_another_arch(text: str, name: str, arch: str, where: str) -> Exception |
         gone = next(filter(of_2201().__contains__, re.findall(r"\w+", text)), "")
         full = f"AscendC::{gone}"
         return unable(full, f"{where}: {full} is of architecture 2201", of_2201().get(gone, ""))
+    remedy = "run it with --chip Ascend950PR_9589"
+    if arch != "3510" and name in THREAD_VARIABLES:
+        sentence = f"{where}: {name} is of threads (SIMT), which architecture 3510 runs"
+        return unable(name, sentence, remedy)
     if arch != "2201" or name not in of_3510():
         return None
     full = name if name.islower() or name.startswith("__") else f"AscendC::{name}"
-    remedy = "run it with --chip Ascend950PR_9589"
     return unable(full, f"{where}: {full} is of architecture 3510", remedy)
 
 
