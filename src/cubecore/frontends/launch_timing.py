@@ -10,12 +10,16 @@ from cubecore.chips import chip
 from cubecore.chips.model import Chip
 from cubecore.frontends.kernels.session import KernelRun
 from cubecore.isa.program.launch import Launch, TensorSpec
+from cubecore.isa.vector.simt.thread_function import ThreadFunction
 from cubecore.kernels.build.recorded_launch import RecordedTensor, Recording, recorded_launch
 from cubecore.kernels.runnable import require_timed
 
 if TYPE_CHECKING:
     from cubecore.frontends.tik.host.kernel import TikRun
 
+UNTIMED_THREADS = (
+    "not modelled: threads (SIMT) count no cycles here, so the kernel takes longer than shown"
+)
 STAND_IN = "Ascend910B3"
 """The chip whose costs stand for those of the earlier AI Cores: the nearest that was measured."""
 _RATES = {
@@ -57,7 +61,12 @@ def timed_chip(run: "KernelRun | TikRun") -> tuple[Chip, str | None]:
     if not isinstance(run, KernelRun) and run.chip.joins_vector:
         return rough_chip(run.chip)
     require_timed(run.chip)
-    return run.chip, None
+    has_threads = isinstance(run, KernelRun) and any(
+        isinstance(template, ThreadFunction)
+        for trace in run.traces.values()
+        for template in trace.templates
+    )
+    return run.chip, UNTIMED_THREADS if has_threads else None
 
 
 def launch_of(run: "KernelRun | TikRun") -> Launch:

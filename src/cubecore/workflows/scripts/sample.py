@@ -37,7 +37,7 @@ _LEFT = {"CUBECORE_FINDINGS": "report", "CUBECORE_LANG": "en"}
 _TITLE = re.compile(r"^\S.*\[\d+\] on \S+$", re.MULTILINE)
 """The title of a launch with findings, behind all that its program prints."""
 _NOTE = re.compile(r"^note: .*$", re.MULTILINE)
-"""What a program says of results that no kernel has written, and of tilings that there are not."""
+"""Lines of a program on results that no kernel has written, and on tilings that there are not."""
 _COMPARES = re.compile(r"(?i)verif|compar|check|golden|acc")
 """Names of scripts that compare results."""
 _RIGHT = re.compile(

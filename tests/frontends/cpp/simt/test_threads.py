@@ -5,6 +5,7 @@ import pytest
 
 import cubecore
 from cubecore.errors import CubecoreError
+from cubecore.workflows.scripts.script import time_kernel
 from frontends.cpp.cpp_kernels import EXAMPLES, needs_compiler
 
 pytestmark = needs_compiler
@@ -384,4 +385,26 @@ def test_variables_of_threads_on_another_chip_are_one_sentence(tmp_path):
     assert sentence(lambda: cubecore.load(file, chip="Ascend910B3").twice).endswith(
         "k.cpp:3: blockIdx is of threads (SIMT), which architecture 3510 runs; "
         "run it with --chip Ascend950PR_9589"
+    )
+
+
+def test_groups_of_threads_are_refused_by_name(tmp_path):
+    file = tmp_path / "k.cpp"
+    file.write_text(
+        '#include "simt_api/asc_simt.h"\n'
+        "namespace cg = cooperative_groups;\n"
+        "__global__ void one(float* x) { cg::this_thread_block(); }\n"
+    )
+    assert sentence(lambda: cubecore.load(file, chip=CHIP).one).endswith(
+        "k.cpp:2: cooperative_groups is not provided; "
+        "use asc_syncthreads and the functions of warps"
+    )
+
+
+def test_the_time_of_threads_is_said_to_be_no_time(of):
+    run = of("places").using(trace=True)[2, 24](np.zeros((2, 24, 4), "i4"))
+    timed = time_kernel(run)
+    assert timed.interval is None
+    assert timed.text.splitlines()[1] == (
+        "not modelled: threads (SIMT) count no cycles here, so the kernel takes longer than shown"
     )

@@ -15,11 +15,10 @@ from cubecore.errors import (
     refuse,
     unable,
 )
-from cubecore.frontends.cpp.documented import of_2201
 from cubecore.frontends.cpp.files import HERE, INCLUDE
 from cubecore.frontends.cpp.rewriting.definitions import defined_alike
-from cubecore.frontends.cpp.rewriting.threads import THREAD_VARIABLES
-from cubecore.frontends.cpp.toolchain.api_names import is_missing, of_3510
+from cubecore.frontends.cpp.toolchain.api_names import is_missing
+from cubecore.frontends.cpp.toolchain.architecture_names import of_another_arch
 from cubecore.frontends.cpp.toolchain.cache import folder
 from cubecore.frontends.cpp.toolchain.compiler import UNDEFINED, compiler
 from cubecore.frontends.cpp.toolchain.excerpts import excerpt
@@ -394,7 +393,7 @@ def _told(
     if _UNNAMED.search(said):
         words = re.findall(r"\w+", "".join(lines[number + 1 : number + 2]))
         name = next(filter(is_missing, words), name)
-    elsewhere = _of_another_arch(said + "".join(lines[number + 1 : number + 2]), name, arch, where)
+    elsewhere = of_another_arch(said + "".join(lines[number + 1 : number + 2]), name, arch, where)
     if elsewhere is not None:
         return elsewhere
     if is_missing(name):
@@ -413,22 +412,6 @@ def _told(
     more = "\n" + "\n".join(map(with_known_types, lines)) if verbose else ""
     remedy = "" if verbose else "--verbose shows everything the compiler says"
     return unable(where, f"{where}{_IN_ITS_WORDS}{both_ends(as_written(said))}{more}", remedy)
-
-
-def _of_another_arch(text: str, name: str, arch: str, where: str) -> Exception | None:
-    """Return the refusal of a name that the other architecture has; `text` holds a poisoned one."""
-    if "poisoned" in text:  # documented_names.txt says what replaces it
-        gone = next(filter(of_2201().__contains__, re.findall(r"\w+", text)), "")
-        full = f"AscendC::{gone}"
-        return unable(full, f"{where}: {full} is of architecture 2201", of_2201().get(gone, ""))
-    remedy = "run it with --chip Ascend950PR_9589"
-    if arch != "3510" and name in THREAD_VARIABLES:
-        sentence = f"{where}: {name} is of threads (SIMT), which architecture 3510 runs"
-        return unable(name, sentence, remedy)
-    if arch != "2201" or name not in of_3510():
-        return None
-    full = name if name.islower() or name.startswith("__") else f"AscendC::{name}"
-    return unable(full, f"{where}: {full} is of architecture 3510", remedy)
 
 
 def _unfit(entry: str, said: str, shown: str) -> Exception | None:
