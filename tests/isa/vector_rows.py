@@ -260,6 +260,7 @@ _GATHERED = ("int16", "uint16", "float16", "bfloat16", "int32", "uint32", "float
 _INDEXED = (*TWO, "offset")
 _REPEATS = {"dst_repeat_stride": (0, 65535)}
 add({"vgather": _GATHERED}, _INDEXED, _REPEATS, "isa/vector/permute/test_gather.py::test_elements")
+OPERANDS["vgather"] |= {"src": (UB, 2)}  # an element's size: a base address may be any element's
 _STRIDED = _REPEATS | {"dst_block_stride": (0, 255)}
 add(
     {"vgatherb": ("uint16", "uint32")},

@@ -14,8 +14,8 @@ FRAME = """
   GlobalTensor<float> from, to;
   from.SetGlobalBuffer((__gm__ float*)x);
   to.SetGlobalBuffer((__gm__ float*)z);
-  LocalTensor<float> a(TPosition::VECCALC, 0, 64), b(TPosition::VECCALC, 256, 64);
-  LocalTensor<float> c(TPosition::VECCALC, 512, 64);
+  LocalTensor<float> a(TPosition::VECCALC, 0, 192), b(TPosition::VECCALC, 256, 64);
+  LocalTensor<float> c(TPosition::VECCALC, 512, 576);
   DataCopy(a, from, 64);
   {loaded}
   {body}

@@ -124,7 +124,7 @@ KERNELS = {
     "built-in trap": ("trap();", "the kernel must run to its end, got Trap"),
     "past UB": (
         "Adds(a[1 << 20], a, 1.0f, 64);",
-        " writes bytes [4194304, 4194560) of a[1 << 20], which has 196608 B (UB[0, 196608)): ",
+        " writes bytes [4194304, 4194560) of a[1 << 20], which has 256 B (UB[0, 256)): ",
     ),
     "unknown GM": ("to.SetGlobalBuffer((__gm__ float*)64); to.SetValue(0, 1.0f);", "gm"),
 }

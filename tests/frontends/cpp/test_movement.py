@@ -140,7 +140,7 @@ def test_a_list_of_tensors_gives_extents_and_addresses(tmp_path):
     unwritten = "copies 20 bytes of gm2 to the host that nothing has written, the first at 12"
     line = LIST[: LIST.index("to.SetValue(2")].count("\n") + 1
     unwritten += (
-        "; 20 of 32 B, bytes [12, 32), are never stored: SetValue (store_scalar_gm) at list.asc:"
+        "; 20 of 32 B, bytes [12, 32), are never stored: to.SetValue (store_scalar_gm) at list.asc:"
         f"{line} stops at byte 12; let its loop or count go on to 32"
     )
     assert (code, err) == (0, f"note: aclrtMemcpy {unwritten}\n")

@@ -10,8 +10,12 @@ namespace detail {
 
 constexpr size_t SSBUFFER_BYTES = 3072;  // of a mix launch; otherwise each part has a third
 
-// Uncertain: accesses beyond its end, and those that nothing orders, are not found.
-inline uint8_t* ssbuffer() {
+// Uncertain: accesses beyond its end, those that nothing orders, and those by a pointer taken before a
+// wait are not found.
+// What the parts leave in it is there once their flags are waited for: the core goes on when what it
+// has issued so far is through.
+inline uint8_t* ssbuffer(CUBECORE_AT) {
+  cubecore_flush(&at);
   const cubecore::Launch* launch = cubecore_launch();
   const int64_t third = launch->task == 2 ? 0 : launch->part;
   return cubecore_shared_buffer(SSBUFFER_BYTES) + third * (SSBUFFER_BYTES / 3);
@@ -19,7 +23,7 @@ inline uint8_t* ssbuffer() {
 
 }  // namespace detail
 
-inline void* GetSsbufBaseAddr() { return detail::ssbuffer(); }
+inline void* GetSsbufBaseAddr(CUBECORE_AT) { return detail::ssbuffer(at); }
 
 }  // namespace AscendC
 
@@ -27,11 +31,11 @@ namespace cubecore {
 
 // An address in the buffer becomes a pointer; a pointer stays one.
 template <typename P, typename A>
-inline P ssbuffer_cast(A address) {
+inline P ssbuffer_cast(A address, CUBECORE_AT) {
   if constexpr (std::is_pointer_v<A>)
     return reinterpret_cast<P>(address);
   else
-    return reinterpret_cast<P>(AscendC::detail::ssbuffer() + static_cast<uint64_t>(address));
+    return reinterpret_cast<P>(AscendC::detail::ssbuffer(at) + static_cast<uint64_t>(address));
 }
 
 }  // namespace cubecore
