@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 from cubecore.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
+
+
+def one_of(words: "Sequence[str]") -> str:
+    """Return the requirement to be one of two words or more: ``be a, b or c``."""
+    return f"be {', '.join(words[:-1])} or {words[-1]}"
 
 
 MISSING = "missing "

@@ -17,6 +17,14 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 
 Offsets = NDArray[np.intp]
+Runs = tuple[tuple[int, int], ...]
+"""Bytes [start, end), ascending."""
+
+
+def offsets_of_runs(runs: Runs) -> Offsets:
+    """Return the bytes of runs, counted from the first one's start."""
+    first = runs[0][0]
+    return np.concatenate([np.arange(low - first, high - first) for low, high in runs])
 
 
 def ascending(values: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from cubecore.errors import did_you_mean, refuse
+from cubecore.errors import did_you_mean, one_of, refuse
 from cubecore.machine.finding_kinds import CHECKS, USUAL
 
 ENGINES = ("fast", "blas", "lockstep", "reference")
@@ -27,7 +27,7 @@ def require_engine(engine: str) -> None:
         If no engine has that name.
     """
     if engine not in ENGINES:
-        raise refuse("engine", f"be {', '.join(ENGINES[:-1])} or {ENGINES[-1]}", repr(engine))
+        raise refuse("engine", one_of(ENGINES), repr(engine))
 
 
 def require_order(order: str) -> None:
@@ -54,7 +54,7 @@ def checks_of(words: Iterable[str]) -> frozenset[str]:
     checks: set[str] = set()
     for word in words:
         if word not in {*CHECKS, *_SETS}:
-            need = f"be {', '.join(CHECKS)}, {', '.join(list(_SETS)[:-1])} or {list(_SETS)[-1]}"
+            need = one_of((*CHECKS, *_SETS))
             raise refuse("a check", need, repr(word), did_you_mean(word, CHECKS))
         checks |= _SETS.get(word, frozenset({word}))
     return frozenset(checks)

@@ -34,7 +34,7 @@ class Holder(Protocol):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Box:
+class Sandbox:
     """An open box: what holds it, and what it shows."""
 
     kind: str
@@ -99,7 +99,7 @@ def _close_all_but(kept: set[int]) -> None:
 
 
 @contextmanager
-def opened(word: str, view: BoxView) -> Iterator[Box | None]:
+def opened(word: str, view: BoxView) -> Iterator[Sandbox | None]:
     """Open the box that a word asks for, None for none; it ends with the `with`.
 
     Raises
@@ -115,7 +115,7 @@ def opened(word: str, view: BoxView) -> Iterator[Box | None]:
             box.holder.close()
 
 
-def _opened(word: str, view: BoxView) -> Box | None:
+def _opened(word: str, view: BoxView) -> Sandbox | None:
     if word == NONE:
         return None
     makers: dict[str, Callable[[BoxView], Holder]] = {BWRAP: bubblewrap_box, OWN: own_box}
@@ -124,7 +124,7 @@ def _opened(word: str, view: BoxView) -> Box | None:
     for kind in kinds:
         try:
             _require_filter()
-            return Box(kind, view, makers[kind](view))
+            return Sandbox(kind, view, makers[kind](view))
         except NoBoxError as error:
             if kind == kinds[-1]:
                 remedies = [error.remedy] if error.remedy else []

@@ -1,6 +1,6 @@
 """The words that say which box is asked for."""
 
-from cubecore.errors import refuse
+from cubecore.errors import one_of, refuse
 
 AUTO, BWRAP, OWN, NONE = "auto", "bwrap", "own", "none"
 WORDS = (AUTO, BWRAP, OWN, NONE)
@@ -15,5 +15,5 @@ def checked(word: str) -> str:
         If there is no such word.
     """
     if word not in WORDS:
-        raise refuse("sandbox", f"be {', '.join(WORDS[:-1])} or {WORDS[-1]}", repr(word))
+        raise refuse("sandbox", one_of(WORDS), repr(word))
     return word

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip, default_chip
-from cubecore.errors import did_you_mean, refuse
+from cubecore.errors import did_you_mean, one_of, refuse
 from cubecore.frontends.finding_text import launch_text
 from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.isa.program.topology import CoreId
@@ -71,8 +71,7 @@ class LaunchOptions:
         names = [f.name for f in fields(self)]
         for name in given:
             if name not in names:
-                need = f"be {', '.join(names[:-1])} or {names[-1]}"
-                raise refuse("an option", need, repr(name), did_you_mean(name, names))
+                raise refuse("an option", one_of(names), repr(name), did_you_mean(name, names))
         changed = replace(self, **given)
         for name in ("chip", "checks", "order", "engine"):
             if not isinstance(value := getattr(changed, name), str):

@@ -42,7 +42,7 @@ class Issued:
     addresses: tuple[int, ...]
 
 
-class RegisterCalls:
+class FunctionCalls:
     """The calls of a vector function, in their order.
 
     Values and variables are numbered; 0 stands for none. `by_values` says that values of

@@ -5,7 +5,9 @@ tile, the Vector unit computes in float32, MTE3 writes the result back.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Protocol
 
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
@@ -93,13 +95,23 @@ def operator_launch(problem: OperatorProblem, chip: Chip, cores: int | None = No
     """
     share = share_of(problem, cores or chip.require("aiv_count", "an operator"))
     layout = _layout(problem, chip, share.length)
-    trees: dict[int, _Tree] = {}
-    programs = []
-    for core, length, first in share.begins():
-        tree = trees.get(length) or _Tree(problem, layout, length)
-        trees[length] = tree
-        programs.append(tree.on_core(core, first))
-    return Launch(tuple(tensors_of(problem)), tuple(programs), KIND)
+    return launch_of_shares(problem, share, lambda length: _Tree(problem, layout, length))
+
+
+class ShareTree(Protocol):
+    """The tree of all cores whose shares have one length."""
+
+    def on_core(self, core: int, first: int) -> CoreProgram:
+        """Return the share of a core that begins at element `first`."""
+
+
+def launch_of_shares(
+    problem: OperatorProblem, share: Share, tree_of: Callable[[int], ShareTree]
+) -> Launch:
+    """Return the launch of an operator, with one tree for each length of a share."""
+    once = cache(tree_of)
+    programs = tuple(once(length).on_core(core, first) for core, length, first in share.begins())
+    return Launch(tuple(_tensors_of(problem)), programs, KIND)
 
 
 def slots_of(problem: OperatorProblem, first: int) -> dict[str, tuple[str, int]]:
@@ -116,7 +128,7 @@ def slots_of(problem: OperatorProblem, first: int) -> dict[str, tuple[str, int]]
     return {name: (name, begin) for name, begin in slots.items()}
 
 
-def tensors_of(problem: OperatorProblem) -> Iterator[TensorSpec]:
+def _tensors_of(problem: OperatorProblem) -> Iterator[TensorSpec]:
     """Yield the tensors of a launch."""
     function = problem.function
     size = problem.operations * problem.dtype.size_bytes

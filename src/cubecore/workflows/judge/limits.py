@@ -4,7 +4,7 @@ from dataclasses import field, fields
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import chip as chip_named
-from cubecore.errors import did_you_mean, refuse
+from cubecore.errors import did_you_mean, one_of, refuse
 from cubecore.lazy_dataclass import dataclass
 from cubecore.sandbox.words import AUTO, checked
 
@@ -98,8 +98,7 @@ def options_of(chip: str, given: JsonMapping) -> JudgeOptions:
     names = [each.name for each in fields(JudgeOptions) if each.name != "chip"]
     for name in given:
         if name not in names:
-            need = f"be {', '.join(names[:-1])} or {names[-1]}"
-            raise refuse("an option", need, repr(name), did_you_mean(name, names))
+            raise refuse("an option", one_of(names), repr(name), did_you_mean(name, names))
     made = JudgeOptions(chip_named(chip).name, **given)
     chip_named(chip).what_if(made.settings)
     return made

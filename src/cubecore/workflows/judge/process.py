@@ -19,7 +19,7 @@ from cubecore.answers.verdict import REQUEST
 from cubecore.errors import CubecoreError, unable
 from cubecore.frontends.cpp.files import SUFFIXES
 from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
-from cubecore.sandbox.box import Box, opened
+from cubecore.sandbox.box import Sandbox, opened
 from cubecore.sandbox.view import BoxView
 from cubecore.sandbox.words import NONE
 from cubecore.workflows.judge.blame import is_ours, raised_by
@@ -137,7 +137,12 @@ class _Judgement:
         self._cpu_s = 0.0
 
     def step(
-        self, name: str, work: Callable[[], Json], *, needed: bool = True, box: Box | None = None
+        self,
+        name: str,
+        work: Callable[[], Json],
+        *,
+        needed: bool = True,
+        box: Sandbox | None = None,
     ) -> StepOutcome | None:
         """Run a step; None, with the reason left, if it fails and is needed."""
         sys.stdout.write(f"{json.dumps({'stage': name})}\n")

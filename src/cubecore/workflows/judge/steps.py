@@ -20,7 +20,7 @@ from cubecore.aliases import Json
 from cubecore.answers.verdict import FAULT, REQUEST, STOPPED
 from cubecore.errors import CubecoreError
 from cubecore.lazy_dataclass import dataclass
-from cubecore.sandbox.box import Box
+from cubecore.sandbox.box import Sandbox
 from cubecore.sandbox.kernel_calls import end_with_parent
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.submissions.runner import Stopped
@@ -49,7 +49,7 @@ class StepOutcome:
 
 
 def forked(
-    name: str, work: Callable[[], Json], options: JudgeOptions, box: Box | None = None
+    name: str, work: Callable[[], Json], options: JudgeOptions, box: Sandbox | None = None
 ) -> StepOutcome:
     """Run work in a process of its own, and in a box if there is one; return what it left."""
     # The child holds an end of a pipe that nothing of its own inherits: it closes when the child
@@ -126,7 +126,7 @@ class _Output:
 
 
 def _work(
-    work: Callable[[], Json], files: tuple[int, ...], options: JudgeOptions, box: Box | None
+    work: Callable[[], Json], files: tuple[int, ...], options: JudgeOptions, box: Sandbox | None
 ) -> NoReturn:
     """Do the work of a child, and end it."""
     code, (_, answer, log) = 1, files

@@ -7,11 +7,11 @@ from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.flow import WHOLE
 from cubecore.isa.vector.registers.vector_function import VectorFunction
-from cubecore.kernels.build.register_calls import RegisterCalls
+from cubecore.kernels.build.register_calls import FunctionCalls
 from cubecore.machine.reference.array_bounds import ArrayWatch, InArray
 
 
-class OpenFunction(RegisterCalls):
+class OpenFunction(FunctionCalls):
     """A vector function that is being recorded.
 
     `ar` and `counted` are the values of AR and of what the last squeeze has counted.

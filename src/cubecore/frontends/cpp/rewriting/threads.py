@@ -27,7 +27,7 @@ Edit = tuple[int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadFunction:
+class ThreadDefinition:
     """A function that threads run: tokens of its head, from `head` on, and of its braces."""
 
     head: int
@@ -37,7 +37,7 @@ class ThreadFunction:
     """True of one that a launch or a call starts; the others are called by threads."""
 
 
-def thread_functions(code: Sequence[Token]) -> Iterator[ThreadFunction]:
+def thread_functions(code: Sequence[Token]) -> Iterator[ThreadDefinition]:
     """Yield the functions of threads that a file defines."""
     for number, token in enumerate(code if has_thread_words(code) else ()):
         starts = token.text in {"__simt_vf__", "__global__"}
@@ -48,7 +48,7 @@ def thread_functions(code: Sequence[Token]) -> Iterator[ThreadFunction]:
         words = {each.text for each in code[head:opening]}
         if opening < 0 or (token.text == "__global__" and words & _OF_CORES):
             continue
-        yield ThreadFunction(head, opening, closing(code, opening), starts)
+        yield ThreadDefinition(head, opening, closing(code, opening), starts)
 
 
 def is_of_threads(code: Sequence[Token], number: int) -> bool:
@@ -89,7 +89,7 @@ def thread_edits(text: str, code: Sequence[Token]) -> Iterator[Edit]:
                 yield from _declared(text, code, number)
 
 
-def _bounds(text: str, code: Sequence[Token], function: ThreadFunction) -> str:
+def _bounds(text: str, code: Sequence[Token], function: ThreadDefinition) -> str:
     """Return what says a function's bounds when the first thread of a call begins."""
     # 0 stands for what the function does not say: the runtime knows the default.
     threads, registers = "0", "0"
@@ -161,7 +161,7 @@ def refused_function(code: Sequence[Token]) -> RefusedFunction | None:
     return None
 
 
-def _name(code: Sequence[Token], function: ThreadFunction) -> int:
+def _name(code: Sequence[Token], function: ThreadDefinition) -> int:
     """Return the index of a function's name: that before its parameters."""
     number = function.head
     while number < function.opening:

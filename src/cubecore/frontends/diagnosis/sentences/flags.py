@@ -1,6 +1,8 @@
 """Sentences of flags: the call, and where its other half belongs."""
 
 import re
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from cubecore.frontends.diagnosis.arguments import source_lines
 from cubecore.frontends.diagnosis.dependence import IssuedCore
@@ -11,6 +13,23 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitizer.findings import SanitizerFinding
 
 _SHOWN_LINES = 3
+
+
+class _FlagUse(NamedTuple):
+    """A set of a flag or a wait for it: the number of its call on the core, and where it is."""
+
+    number: int
+    is_set: bool
+    where: Location
+
+
+def _uses(core: IssuedCore, src: str, dst: str, event: int | None) -> Iterator[_FlagUse]:
+    """Yield the sets of one flag and the waits for it, in their order."""
+    for number, (template, _, where) in enumerate(core.issues):
+        if not isinstance(template, (SetFlag, WaitFlag)):
+            continue
+        if (template.src, template.dst, template.event_id) == (src, dst, event):
+            yield _FlagUse(number, isinstance(template, SetFlag), where)
 
 
 def doubled(finding: SanitizerFinding, words: SourceWords) -> str:
@@ -83,16 +102,12 @@ def swapped_set(finding: SanitizerFinding, words: SourceWords) -> Swapped | None
     core = words.issued.get(finding.core)
     if core is None or finding.pipes is None or finding.id != "flag-unmet":
         return None
-    back = (*finding.pipes[::-1], finding.event)
     sets, waits = dict[str, list[int]](), 0
-    for number, (template, _, where) in enumerate(core.issues):
-        if isinstance(template, (SetFlag, WaitFlag)):
-            if (template.src, template.dst, template.event_id) != back:
-                continue
-            if isinstance(template, SetFlag):
-                sets.setdefault(line_of(where), []).append(number)
-            else:
-                waits += 1
+    for use in _uses(core, *finding.pipes[::-1], finding.event):
+        if use.is_set:
+            sets.setdefault(line_of(use.where), []).append(use.number)
+        else:
+            waits += 1
     # As many sets too many as one line makes: that line's are meant for another flag. Which half is
     # wrong, the set or the wait, follows from the pipe that worked before the set: it produces.
     excess = sum(map(len, sets.values())) - waits
@@ -117,16 +132,12 @@ def _sets_before(finding: SanitizerFinding, words: SourceWords) -> list[Location
     core = words.issued.get(finding.core)
     if core is None or finding.pipes is None:
         return []
-    flag, sets, standing = (*finding.pipes, finding.event), list[Location](), 0
-    for template, _, where in core.issues:
-        if not isinstance(template, (SetFlag, WaitFlag)):
-            continue
-        if (template.src, template.dst, template.event_id) != flag:
-            continue
-        if isinstance(template, SetFlag):
-            sets.append(where)
+    sets, standing = list[Location](), 0
+    for use in _uses(core, *finding.pipes, finding.event):
+        if use.is_set:
+            sets.append(use.where)
             standing += 1
-        elif standing == 0 and line_of(where) == line_of(finding.location):
+        elif standing == 0 and line_of(use.where) == line_of(finding.location):
             return sets
         else:
             standing = max(0, standing - 1)
@@ -155,14 +166,10 @@ def _is_of_last_pass(finding: SanitizerFinding, words: SourceWords) -> bool:
     core = words.issued.get(finding.core)
     if core is None or finding.pipes is None:
         return False
-    flag, line = (*finding.pipes, finding.event), line_of(finding.location)
-    sets, waits = 0, 0
-    for template, _, where in core.issues:
-        if isinstance(template, (SetFlag, WaitFlag)):
-            if (template.src, template.dst, template.event_id) != flag:
-                continue
-            waits += isinstance(template, WaitFlag)
-            sets += isinstance(template, SetFlag) and line_of(where) == line
+    line, sets, waits = line_of(finding.location), 0, 0
+    for use in _uses(core, *finding.pipes, finding.event):
+        waits += not use.is_set
+        sets += use.is_set and line_of(use.where) == line
     return sets > 1 and waits > 0
 
 

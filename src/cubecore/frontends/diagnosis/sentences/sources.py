@@ -11,7 +11,7 @@ from cubecore.machine.sanitizer.findings import FindingAccess
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ReadSource:
     """Bytes that an access reads, and the last instruction that wrote some of them, if one did.
 
     `lacking` are the bytes, of those that are not initialised, from the first to the last.
@@ -118,7 +118,7 @@ class Source:
         return "load or fill that first" if self.covers else "fill the rest there, or read less"
 
 
-def source_of(core: IssuedCore, access: FindingAccess) -> Source | None:
+def source_of(core: IssuedCore, access: FindingAccess) -> ReadSource | None:
     """Return what an access reads, and what wrote it."""
     for number in core.numbers(key_of(access.instruction, access.location)):
         read = core.operand(number, access.operand)
@@ -136,10 +136,10 @@ def _ends_at(core: IssuedCore, number: int, read: Touch) -> tuple[str, Location]
     return None
 
 
-def written_before(core: IssuedCore, number: int, read: Touch, lacking: range) -> Source:
+def written_before(core: IssuedCore, number: int, read: Touch, lacking: range) -> ReadSource:
     """Return what wrote bytes last before an instruction read them."""
     for earlier in range(number - 1, -1, -1):
         for touch in core.touched(earlier):
             if touch.is_written and touch.meets(read.mem.label, read.start, read.end):
-                return Source(core, number, read, lacking, earlier, touch)
-    return Source(core, number, read, lacking, None, None)
+                return ReadSource(core, number, read, lacking, earlier, touch)
+    return ReadSource(core, number, read, lacking, None, None)

@@ -24,13 +24,12 @@ from cubecore.isa.declare.instruction import (
 )
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.remark import Line, Remark
-from cubecore.layouts import Offsets
+from cubecore.layouts import Offsets, Runs, offsets_of_runs
 
 if TYPE_CHECKING:
     from cubecore.isa.vector.registers.issue.reliefs import Relief
     from cubecore.isa.vector.registers.program import RegisterProgram
 
-Runs = tuple[tuple[int, int], ...]
 Spans = tuple[tuple[Operand, Runs], ...]
 """Operands, and the bytes [start, end) of each from the program's base on."""
 _BYTE = element_type("uint8")
@@ -80,8 +79,7 @@ class VectorFunction(Instruction):
     def offsets(self, operand: str) -> Offsets:
         """Return the bytes of a run, from its first one on."""
         (runs,) = (runs for each, runs in self.spans if each.name == operand)
-        first = runs[0][0]
-        return np.concatenate([np.arange(low - first, high - first) for low, high in runs])
+        return offsets_of_runs(runs)
 
     def remarks(self, chip: Chip) -> tuple[Remark, ...]:
         """Return what is wrong with the program, whatever the values."""

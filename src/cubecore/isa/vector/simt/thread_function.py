@@ -22,10 +22,8 @@ from cubecore.isa.declare.instruction import (
     instruction,
 )
 from cubecore.isa.declare.registers import Registers
-from cubecore.layouts import Offsets
+from cubecore.layouts import Offsets, Runs, offsets_of_runs
 
-Runs = tuple[tuple[int, int], ...]
-"""Bytes [start, end) of UB, in their order."""
 _BYTE = element_type("uint8")
 _READ = Operand(Mem.UB, OperandAccess.READ, "", "thread byte", align_bytes=1, name="src")
 _WRITTEN = Operand(Mem.UB, OperandAccess.WRITE, "", "thread byte", align_bytes=1, name="dst")
@@ -67,9 +65,7 @@ class ThreadFunction(Instruction):
 
     def offsets(self, operand: str) -> Offsets:
         """Return the bytes of an operand, from its first one on."""
-        runs = self.read if operand == "src" else self.written
-        first = runs[0][0]
-        return np.concatenate([np.arange(low - first, high - first) for low, high in runs])
+        return offsets_of_runs(self.read if operand == "src" else self.written)
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Return what the threads left."""

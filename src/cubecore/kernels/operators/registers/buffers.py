@@ -7,7 +7,7 @@ from functools import cached_property
 from cubecore.chips.model import Chip
 from cubecore.errors import refuse
 from cubecore.kernels.operators.launch import OperatorProblem
-from cubecore.kernels.operators.registers.passes import Passes, Value, passes_of
+from cubecore.kernels.operators.registers.passes import Passes, PassValue, passes_of
 from cubecore.kernels.operators.tile import LANES
 from cubecore.lazy_dataclass import dataclass
 from cubecore.units import align_up
@@ -98,11 +98,11 @@ class TileLayout:
         """The scale of each row."""
         return self._places[0]["scales"]
 
-    def kept_at(self, value: Value) -> int:
+    def kept_at(self, value: PassValue) -> int:
         """Return where a tile of float32 lies between two passes."""
         return self._places[0][value]
 
-    def row_at(self, value: Value) -> int:
+    def row_at(self, value: PassValue) -> int:
         """Return where one number a row lies."""
         return self._places[0][value]
 

@@ -15,7 +15,7 @@ from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.build.flags import Flags, Ring, of_tiles
 from cubecore.kernels.build.register_calls import Issued
 from cubecore.kernels.elementwise import KIND, on_vector_core
-from cubecore.kernels.operators.launch import OperatorProblem, share_of, slots_of, tensors_of
+from cubecore.kernels.operators.launch import OperatorProblem, launch_of_shares, share_of, slots_of
 from cubecore.kernels.operators.registers.buffers import TileLayout, layout_of
 from cubecore.kernels.operators.registers.vector_function import vector_function
 
@@ -30,13 +30,7 @@ def register_launch(problem: OperatorProblem, chip: Chip, cores: int | None = No
     """
     share = share_of(problem, cores or chip.require("aiv_count", "an operator"))
     layout = layout_of(problem, chip, share.length)
-    trees: dict[int, _Tree] = {}
-    programs = []
-    for core, length, first in share.begins():
-        tree = trees.get(length) or _Tree(layout, length)
-        trees[length] = tree
-        programs.append(tree.on_core(core, first))
-    return Launch(tuple(tensors_of(problem)), tuple(programs), KIND)
+    return launch_of_shares(problem, share, lambda length: _Tree(layout, length))
 
 
 class _Tree:

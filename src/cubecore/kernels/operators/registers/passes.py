@@ -20,7 +20,7 @@ _OF_ROWS = frozenset({REDUCED, ROW})
 
 
 @dataclass(frozen=True, eq=False)
-class Value:
+class PassValue:
     """What a step makes: lanes of a tile, or one number a row.
 
     `operation` is the register instruction, of a reduction its mode; of inputs and vectors
@@ -29,7 +29,7 @@ class Value:
 
     kind: str
     operation: str = ""
-    sources: "tuple[Value, ...]" = ()
+    sources: "tuple[PassValue, ...]" = ()
     scalar: float | None = None
     number: int = 0
     where: Location | None = None
@@ -50,34 +50,34 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class RegisterPass:
     """A pass over the tile: values of lanes, reductions at each row's end, then row by row.
 
     `kept` are values that later passes load.
     """
 
-    lanes: tuple[Value, ...]
-    reduced: tuple[Value, ...]
-    rows: tuple[Value, ...]
-    kept: tuple[Value, ...]
+    lanes: tuple[PassValue, ...]
+    reduced: tuple[PassValue, ...]
+    rows: tuple[PassValue, ...]
+    kept: tuple[PassValue, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Passes:
     """A function's passes, and its results: the tile, the last tile, a number a row."""
 
-    passes: tuple[Pass, ...]
-    tile: Value
-    last: Value
-    row: Value | None
+    passes: tuple[RegisterPass, ...]
+    tile: PassValue
+    last: PassValue
+    row: PassValue | None
 
     @property
-    def kept(self) -> tuple[Value, ...]:
+    def kept(self) -> tuple[PassValue, ...]:
         """The tiles of float32 that are stored."""
         return tuple(value for each in self.passes for value in each.kept)
 
     @property
-    def row_values(self) -> tuple[Value, ...]:
+    def row_values(self) -> tuple[PassValue, ...]:
         """What there is of one number a row."""
         return tuple(value for each in self.passes for value in (*each.reduced, *each.rows))
 
@@ -87,15 +87,15 @@ class _Tracer:
 
     def __init__(self, function: Function, columns: int) -> None:
         self.columns = columns
-        self.values: list[Value] = []
+        self.values: list[PassValue] = []
         names = iter(range(64))
         count = max(function.wide, function.arrays)
         self.wide = tuple(next(names) for _ in range(count))
         self.vectors = tuple(next(names) for _ in range(function.vectors))
         self.partial, self.one, self.spread_name, self.ones = (next(names) for _ in range(4))
-        self.held = {self.wide[n]: Value(INPUT, number=n) for n in range(function.arrays)}
-        self.held |= {name: Value(VECTOR, number=n) for n, name in enumerate(self.vectors)}
-        self.held[self.ones] = Value(ONES)
+        self.held = {self.wide[n]: PassValue(INPUT, number=n) for n in range(function.arrays)}
+        self.held |= {name: PassValue(VECTOR, number=n) for n, name in enumerate(self.vectors)}
+        self.held[self.ones] = PassValue(ONES)
 
     @property
     def buffers(self) -> TileBuffers:
@@ -107,7 +107,9 @@ class _Tracer:
     def _make(
         self, kind: str, name: str, into: int, *sources: int, value: float | None = None
     ) -> None:
-        made = Value(kind, name, tuple(self.held[each] for each in sources), value, where=_caller())
+        made = PassValue(
+            kind, name, tuple(self.held[each] for each in sources), value, where=_caller()
+        )
         self.held[into] = made
         self.values.append(made)
 
@@ -156,7 +158,7 @@ def passes_of(function: Function, columns: int) -> Passes:
     values = [value for value in tracer.values if value in used]
     count = 1 + max((value.turn for value in values), default=0)
     passes = [
-        Pass(
+        RegisterPass(
             lanes=_of(values, turn, TILE),
             reduced=_of(values, turn, REDUCED),
             rows=_of(values, turn, ROW),
@@ -171,13 +173,13 @@ def passes_of(function: Function, columns: int) -> Passes:
     return Passes(tuple(passes), tile, last, row)
 
 
-def _of(values: Sequence[Value], turn: int, kind: str) -> tuple[Value, ...]:
+def _of(values: Sequence[PassValue], turn: int, kind: str) -> tuple[PassValue, ...]:
     return tuple(value for value in values if value.turn == turn and value.kind == kind)
 
 
-def _used(results: Sequence[Value]) -> set[Value]:
+def _used(results: Sequence[PassValue]) -> set[PassValue]:
     """Return the results and what they are made of."""
-    used: set[Value] = set()
+    used: set[PassValue] = set()
     left = list(results)
     while left:
         value = left.pop()

@@ -7,15 +7,15 @@ from cubecore.dtypes import ElementType, element_type
 from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.operation import Call
 from cubecore.isa.vector.registers.operations.catalogue import operations
-from cubecore.kernels.build.register_calls import Issued, RegisterCalls
+from cubecore.kernels.build.register_calls import FunctionCalls, Issued
 from cubecore.kernels.operators.registers.buffers import TileLayout
 from cubecore.kernels.operators.registers.passes import (
     INPUT,
     ONES,
     VECTOR,
-    Pass,
     Passes,
-    Value,
+    PassValue,
+    RegisterPass,
 )
 from cubecore.kernels.operators.tile import LANES, float_code
 
@@ -45,7 +45,7 @@ class _Writer:
         self.passes, self.layout, self.rows = passes, layout, rows
         self.whole, self.rest = divmod(columns, LANES)
         self.where = Location("functions.py", 0, layout.problem.op)
-        self.calls = RegisterCalls(self.where)
+        self.calls = FunctionCalls(self.where)
         self._variables: dict[object, int] = {}
         self._all = self._operate("CreateMask", mode="ALL", dtype=_BITS)
         self._halves = 0
@@ -65,7 +65,7 @@ class _Writer:
         assert issued is not None
         self.issued = issued
 
-    def _values(self) -> Iterator[Value]:
+    def _values(self) -> Iterator[PassValue]:
         for each in self.passes.passes:
             yield from (*each.lanes, *each.reduced, *each.rows)
 
@@ -138,7 +138,7 @@ class _Writer:
 
     # --- passes
 
-    def _pass(self, now: Pass, *, is_first: bool) -> None:
+    def _pass(self, now: RegisterPass, *, is_first: bool) -> None:
         if not (now.lanes or now.reduced or self._results_of(now)):
             return
         if not is_first:
@@ -153,7 +153,7 @@ class _Writer:
             self._barrier()
             self._rows(now)
 
-    def _row(self, now: Pass, row: int, numbers: Mapping[Value, int]) -> None:
+    def _row(self, now: RegisterPass, row: int, numbers: Mapping[PassValue, int]) -> None:
         """Compute a row: whole registers, the last columns, and the reductions of both."""
         # A reduction joins the row's registers lane by lane, from its neutral value on, and lanes
         # at the end. Of a row of less than a register the mask of its columns suffices.
@@ -185,13 +185,13 @@ class _Writer:
             at = self._row_address(each, row)
             self._store(at, number, _FLOAT, "FIRST_ELEMENT_B32", self._all, each)
 
-    def _joined(self, each: Value, so_far: int, lane: int) -> int:
+    def _joined(self, each: PassValue, so_far: int, lane: int) -> int:
         name = _JOINED[each.operation]
         return self._operate(name, so_far, lane, mask=self._all, where=each.where)
 
     def _lanes(
-        self, now: Pass, row: int, chunk: int, mask: int, numbers: Mapping[Value, int]
-    ) -> dict[Value, int]:
+        self, now: RegisterPass, row: int, chunk: int, mask: int, numbers: Mapping[PassValue, int]
+    ) -> dict[PassValue, int]:
         """Compute the lanes of a register of columns; store what is kept, and results."""
         # First all loads, then the pass's steps in their order, then what goes to UB: `lanes` has
         # the register of each value at this place.
@@ -216,7 +216,7 @@ class _Writer:
             self._give(each, lanes[each], row, column, mask)
         return lanes
 
-    def _brought(self, value: Value, row: int, column: int, mask: int) -> int:
+    def _brought(self, value: PassValue, row: int, column: int, mask: int) -> int:
         """Load lanes of an input, a vector, or a tile that is kept; of other types, widened."""
         layout = self.layout
         if value.kind not in {INPUT, VECTOR}:
@@ -230,14 +230,14 @@ class _Writer:
         loaded = self._load(at, dtype, "UNPACK_B16", value)
         return self._cast(loaded, dtype.name, "float32", "NO_SAT", mask)
 
-    def _rows(self, now: Pass) -> None:
+    def _rows(self, now: RegisterPass) -> None:
         """Compute what there is of one number a row, 64 rows at a time."""
         # Numbers of rows lie one behind another: here a lane is a row, and results get buffers of
         # their own, so that nothing is stored where another row is still to be loaded.
         whole, rest = divmod(self.rows, LANES)
         masks = [self._all] * whole + ([self._count(rest)] if rest else [])
         for chunk, mask in enumerate(masks):
-            lanes: dict[Value, int] = {}
+            lanes: dict[PassValue, int] = {}
             for each in now.rows:
                 for source in each.sources:
                     if source not in lanes:
@@ -253,12 +253,12 @@ class _Writer:
                 at = self.layout.row_at(each) + _FLOATS_BYTES * chunk
                 self._store(at, lanes[each], _FLOAT, "NORM", mask, (each, "rows"))
 
-    def _row_address(self, value: Value, row: int) -> int:
+    def _row_address(self, value: PassValue, row: int) -> int:
         return self.layout.row_at(value) + 4 * row
 
     # --- results
 
-    def _results_of(self, now: Pass) -> tuple[Value, ...]:
+    def _results_of(self, now: RegisterPass) -> tuple[PassValue, ...]:
         """Return the results that are complete in a pass."""
         gives = self.layout.problem.function.gives
         if gives == "rows":
@@ -267,7 +267,7 @@ class _Writer:
         results = (self.passes.tile, self.passes.last) if gives == "both" else (self.passes.tile,)
         return tuple(each for each in results if each.turn == turn)
 
-    def _give(self, value: Value, lane: int, row: int, column: int, mask: int) -> None:
+    def _give(self, value: PassValue, lane: int, row: int, column: int, mask: int) -> None:
         layout = self.layout
         dtype = layout.problem.dtype
         if layout.problem.function.gives == "quantised":
@@ -308,7 +308,7 @@ class _Writer:
             self._narrowed(begin + dtype.size_bytes * first, lane, dtype, mask, row)
 
 
-def _row_sources(now: Pass) -> tuple[Value, ...]:
+def _row_sources(now: RegisterPass) -> tuple[PassValue, ...]:
     """Return the numbers of rows that lanes of a pass take."""
     found = [source for each in now.lanes for source in each.sources if source.of_rows]
     return tuple(dict.fromkeys(found))

@@ -9,7 +9,8 @@ from cubecore.frontends.cpp.launch.messages import Message, words
 from cubecore.frontends.cpp.launch.recording.simt.findings import ThreadCall, logged
 from cubecore.frontends.cpp.wire import SimtFinding
 from cubecore.isa.declare.instruction import Mem
-from cubecore.isa.vector.simt.thread_function import Runs, ThreadFunction
+from cubecore.isa.vector.simt.thread_function import ThreadFunction
+from cubecore.layouts import Runs
 
 if TYPE_CHECKING:
     from cubecore.arrays import Array

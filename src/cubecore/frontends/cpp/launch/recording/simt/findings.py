@@ -38,7 +38,7 @@ class ThreadCall:
     location: Location
 
 
-class _Told:
+class _ThreadFinding:
     """A finding in its words: of one thread, in one call."""
 
     def __init__(self, native_core: "NativeCore", call: ThreadCall, found: SimtFinding) -> None:
@@ -51,6 +51,11 @@ class _Told:
     def thread(self, block: int, thread: int) -> str:
         """Return a thread by its numbers."""
         return f"thread {thread} of block {block}" if self._call.is_grid else f"thread {thread}"
+
+    @property
+    def who(self) -> str:
+        """The thread that did it."""
+        return self.thread(self._found.block, self._found.thread)
 
     @property
     def bytes(self) -> str:
@@ -87,25 +92,23 @@ class _Told:
     def out_of_bounds(self) -> str:
         """Return the sentence of an access outside of memory."""
         found = self._found
-        who, what = self.thread(found.block, found.thread), self.access(found.writes)
+        what = self.access(found.writes)
         need = "static and dynamic memory of its block" if found.in_ub else "an array"
-        return f"{who} must stay inside {need}, got a {what} of {self.bytes}{self._times}"
+        return f"{self.who} must stay inside {need}, got a {what} of {self.bytes}{self._times}"
 
     def misaligned(self) -> str:
         """Return the sentence of an access off its alignment."""
         found = self._found
-        who, what = self.thread(found.block, found.thread), self.access(found.writes)
+        what = self.access(found.writes)
         size = found.bytes
         return (
-            f"{who} must access {size} B at a multiple of {size}, got a {what} of"
+            f"{self.who} must access {size} B at a multiple of {size}, got a {what} of"
             f" {self.bytes}{self._times}"
         )
 
     def uninitialised(self) -> str:
         """Return the sentence of a read of what nobody wrote."""
-        found = self._found
-        who = self.thread(found.block, found.thread)
-        return f"{who} reads {self.bytes}, which nothing has written{self._times}"
+        return f"{self.who} reads {self.bytes}, which nothing has written{self._times}"
 
     def race(self) -> str:
         """Return the sentence of two accesses that nothing orders."""
@@ -121,33 +124,31 @@ class _Told:
             else "no asc_syncthreads lies between"
         )
         return (
-            f"{self.thread(found.block, found.thread)} {how} {self.bytes}, which {first} {other} at"
+            f"{self.who} {how} {self.bytes}, which {first} {other} at"
             f" {line}; {between}{self._times}"
         )
 
     def barrier(self) -> str:
         """Return the sentence of a barrier that not all threads reach."""
         found = self._found
-        who = self.thread(found.block, found.thread)
         if found.other_writes:
             rest = f"{plural(found.number, 'thread')} of {found.bytes} have ended"
         else:
             rest = f"thread {found.other_thread} waits at {self.line(found.other)}"
-        return f"asc_syncthreads must be reached by all threads of a block; {who} waits and {rest}"
+        need = "asc_syncthreads must be reached by all threads of a block"
+        return f"{need}; {self.who} waits and {rest}"
 
     def lane(self) -> str:
         """Return the sentence of a value of a lane that takes no part."""
         found = self._found
-        who = self.thread(found.block, found.thread)
-        return f"{who} takes a value of lane {found.number}, which is not active here{self._times}"
+        lane = f"lane {found.number}, which is not active here"
+        return f"{self.who} takes a value of {lane}{self._times}"
 
     def atomic_value(self) -> str:
         """Return the sentence of a value that the hardware does not give."""
-        found = self._found
-        who = self.thread(found.block, found.thread)
         return (
-            f"{who} uses what an atomic of half or bfloat16 returns, which is not the old value"
-            f"{self._times}"
+            f"{self.who} uses what an atomic of half or bfloat16 returns, which is not the old"
+            f" value{self._times}"
         )
 
     def stale(self) -> str:
@@ -155,7 +156,7 @@ class _Told:
         found = self._found
         first = self.thread(found.other_block, found.other_thread)
         return (
-            f"{self.thread(found.block, found.thread)} reads {self.bytes}, which {first} wrote at"
+            f"{self.who} reads {self.bytes}, which {first} wrote at"
             f" {self.line(found.other)}; its core may have the line from before: load it by"
             f" asc_ldcg or volatile, or call asc_dcci_single first{self._times}"
         )
@@ -172,23 +173,23 @@ class _Told:
 
 
 _SENTENCES = {
-    SimtKinds.OUT_OF_BOUNDS: _Told.out_of_bounds,
-    SimtKinds.MISALIGNED: _Told.misaligned,
-    SimtKinds.UNINITIALISED: _Told.uninitialised,
-    SimtKinds.RACE: _Told.race,
-    SimtKinds.BLOCK_RACE: _Told.race,
-    SimtKinds.BARRIER: _Told.barrier,
-    SimtKinds.LANE: _Told.lane,
-    SimtKinds.ATOMIC_VALUE: _Told.atomic_value,
-    SimtKinds.STALE: _Told.stale,
+    SimtKinds.OUT_OF_BOUNDS: _ThreadFinding.out_of_bounds,
+    SimtKinds.MISALIGNED: _ThreadFinding.misaligned,
+    SimtKinds.UNINITIALISED: _ThreadFinding.uninitialised,
+    SimtKinds.RACE: _ThreadFinding.race,
+    SimtKinds.BLOCK_RACE: _ThreadFinding.race,
+    SimtKinds.BARRIER: _ThreadFinding.barrier,
+    SimtKinds.LANE: _ThreadFinding.lane,
+    SimtKinds.ATOMIC_VALUE: _ThreadFinding.atomic_value,
+    SimtKinds.STALE: _ThreadFinding.stale,
 }
 
 
 def logged(native_core: "NativeCore", call: ThreadCall, found: Sequence[SimtFinding]) -> None:
     """Log the findings of a call."""
     for each in found:
-        told = _Told(native_core, call, each)
-        if told.is_one_barrier:
+        thread_finding = _ThreadFinding(native_core, call, each)
+        if thread_finding.is_one_barrier:
             continue
-        kind, where = _KINDS[SimtKinds(each.kind)], told.line(each.code)
-        native_core.handle.log(kind, told.message, "a thread", where)
+        kind, where = _KINDS[SimtKinds(each.kind)], thread_finding.line(each.code)
+        native_core.handle.log(kind, thread_finding.message, "a thread", where)
