@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 # The generated pages are left out: each is made anew, one of them from every published time.
 QUICK := tests/chips tests/docs tests/frontends/capi tests/isa/program tests/isa/scalar \
   tests/isa/test_catalogue.py tests/isa/test_inventory.py tests/isa/mte/test_copies.py \
-  tests/isa/cube/test_mad.py tests/machine/memory tests/machine/sanitizer tests/seeds \
+  tests/isa/cube/test_mad.py tests/machine/memory tests/machine/sanitize tests/seeds \
   tests/test_api.py tests/test_codes.py tests/test_dtypes.py tests/test_layers.py \
   tests/test_layouts.py \
   tests/tiling/model tests/tiling/rules tests/timing/pipes tests/workflows/test_check.py

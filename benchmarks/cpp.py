@@ -29,7 +29,7 @@ from cubecore.frontends.cpp.rewriting.source import overlay, source_of
 from cubecore.frontends.cpp.toolchain.build import macros_of, precompiled, unit_command
 from cubecore.frontends.cpp.toolchain.cache import folder
 from cubecore.frontends.cpp.toolchain.compiler import compiler
-from cubecore.machine.lockstep import kernels
+from cubecore.machine.group import kernels
 
 ROOT = Path(__file__).resolve().parents[1]
 CPP, PYTHON = ROOT / "examples" / "cpp", ROOT / "examples" / "kernels"

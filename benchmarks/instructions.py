@@ -25,14 +25,14 @@ from cubecore.isa.declare.registers import CorePosition
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import PipeBarrier
+from cubecore.machine.execute import one_core
+from cubecore.machine.execute.core import Core
 from cubecore.machine.finding_kinds import USUAL
-from cubecore.machine.lockstep.group import LockstepGroup
-from cubecore.machine.lockstep.sanitizer.aliasing import Snapshots
+from cubecore.machine.group.lockstep_group import LockstepGroup
+from cubecore.machine.group.sanitize.aliasing import Snapshots
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
-from cubecore.machine.reference import execute
-from cubecore.machine.reference.core import Core
-from cubecore.machine.sanitizer.finding_log import FindingLog
-from cubecore.machine.sanitizer.racecheck import Sanitizer
+from cubecore.machine.sanitize.finding_log import FindingLog
+from cubecore.machine.sanitize.racecheck import Sanitizer
 
 TARGET_US = 20.0
 MANY = 64
@@ -65,7 +65,7 @@ def bench(case: Case) -> tuple[Core, tuple[int, ...], FindingLog]:
     log, gm = FindingLog(), GlobalMemory()
     unmet: Callable[..., None] = lambda *_: None  # noqa: E731 - nobody signals or waits
     tensor = gm.allocate("tensor", GM_BYTES)
-    core = Core(CoreId(0, case.sub), chip(case.chip), gm, log, execute.execute, unmet, unmet)
+    core = Core(CoreId(0, case.sub), chip(case.chip), gm, log, one_core.execute, unmet, unmet)
     for template in case.before:
         core.execute(core, (template, (), HERE))
     return core, filled(case, core, tensor), log

@@ -18,10 +18,10 @@ from cubecore.isa.program.expr import Expr
 from cubecore.isa.program.launch import CoreProgram, Launch
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.machine.execute.core import Core, CoreId
+from cubecore.machine.execute.scheduler import Task, run
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
-from cubecore.machine.reference.core import Core, CoreId
-from cubecore.machine.reference.scheduler import Task, run
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitize.findings import SanitizerFinding
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 

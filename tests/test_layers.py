@@ -65,9 +65,9 @@ FLOORS = {
         "build": "builders of programs",
     },
     "cubecore.machine": {
-        "debugger | lockstep": "steps of one core; groups of equal cores at once",
-        "reference": "one instruction, on one core or on many",
-        "blas | sanitizer": "products proven and computed by BLAS; checks of a run",
+        "debug | group": "steps of one core; groups of equal cores at once",
+        "execute": "one instruction, on one core or on many",
+        "blas | sanitize": "products proven and computed by BLAS; checks of a run",
         "memory": "bytes and what was written to them",
     },
     "cubecore.reports": {

@@ -70,7 +70,7 @@ class CubecoreError(Exception):
     violations : tuple of Violation
         Every reason, in the order found.
     findings : tuple
-        The findings of a run that failed (`cubecore.machine.sanitizer.findings`).
+        The findings of a run that failed (`cubecore.machine.sanitize.findings`).
     detail : str
         Lines that belong under the sentence: the line of a C++ file, and a caret; often empty.
     origin : str

@@ -55,7 +55,7 @@ PLAN_TIMING = {
 }
 TIMING = PLAN_TIMING | {"greenlet", "reports.html", "timing.steady_state"}
 MACHINE = {
-    "machine.blas", "machine.memory", "machine.reference", "machine.sanitizer",
+    "machine.blas", "machine.memory", "machine.execute", "machine.sanitize",
     "concurrent.futures", "manual", "threadpoolctl", "numpy.random",
 }  # fmt: skip
 MODEL = {
@@ -66,7 +66,7 @@ COMPILER = {
     *("aliases", "arrays", "cache", "chips", "cli", "cli.verbs", "click", "dtypes", "errors"),
     *("frontends.capi", "frontends.cpp", "frontends.cpp.compile", "isa.declare", "isa.program"),
     *("isa.scalar", "isa.vector", "layouts", "lazy_dataclass", "machine.memory", "numerics"),
-    *("machine.reference", "machine.sanitizer", "numpy", "package_data", "tempfile", "typing"),
+    *("machine.execute", "machine.sanitize", "numpy", "package_data", "tempfile", "typing"),
     *("manual", "tiling.model", "units", "version", "zipfile"),
 }
 HELP = {"aliases", "cli", "cli.verbs", "click", "typing", "version"}

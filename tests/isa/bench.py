@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from cubecore.chips import Chip, chip
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.tree import Location
+from cubecore.machine.execute import one_core
+from cubecore.machine.execute.core import Core, CoreId
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
-from cubecore.machine.reference import execute
-from cubecore.machine.reference.core import Core, CoreId
-from cubecore.machine.sanitizer.finding_log import FindingLog
+from cubecore.machine.sanitize.finding_log import FindingLog
 
 A2 = chip("Ascend910B3")
 HERE = Location("bench.py", 1, "test")
@@ -71,7 +71,7 @@ class Bench:
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
         self.core = Core(
-            CoreId(0, self.sub), self.on, self.gm, self.log, execute.execute, _never, _never
+            CoreId(0, self.sub), self.on, self.gm, self.log, one_core.execute, _never, _never
         )
         self.base = 0
         if self.gm_bytes:

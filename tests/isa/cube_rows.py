@@ -190,6 +190,6 @@ ORACLES: dict[str, str] = {
     "copy_cbuf_to_matrix_cc": "isa/mte/test_copies_side_paths.py::test_runs_from_l1_to_l0c",
     "copy_gm_to_cbuf_pad": "isa/mte/test_copies_side_paths.py::test_padded_and_cut_blocks",
     **dict.fromkeys(_FILLS, "isa/mte/test_fill.py::test_blocks_are_filled"),
-    "dsb": "machine/sanitizer/test_data_barrier.py::test_what_a_barrier_orders",
+    "dsb": "machine/sanitize/test_data_barrier.py::test_what_a_barrier_orders",
     **rows_3510.ORACLES,
 }

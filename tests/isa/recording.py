@@ -35,7 +35,7 @@ class Recorder:
     def watch(self) -> None:
         """Stand before what runs an instruction."""
         from cubecore.isa.program.tree import Issue
-        from cubecore.machine.reference.core import Core
+        from cubecore.machine.execute.core import Core
         from isa.bench import Bench
 
         for owner, method, place in (

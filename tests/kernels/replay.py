@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from cubecore.isa.program.launch import Launch
 from cubecore.isa.program.tree import Location
+from cubecore.machine.execute.core import Core, CoreId
+from cubecore.machine.execute.scheduler import Task, run
 from cubecore.machine.memory.buffers import GlobalMemory
-from cubecore.machine.reference.core import Core, CoreId
-from cubecore.machine.reference.scheduler import Task, run
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitize.findings import SanitizerFinding
 from cubecore.tiling.model.problem import Problem
 from harness import A2, Array, Issued, as_stored, result_of, tensor_of
 

@@ -11,8 +11,8 @@ from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.kernels.matmul.launch import matmul_launch
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory.buffers import GlobalMemory
-from cubecore.machine.sanitizer.finding_log import FindingLog
-from cubecore.machine.sanitizer.racecheck import Sanitizer
+from cubecore.machine.sanitize.finding_log import FindingLog
+from cubecore.machine.sanitize.racecheck import Sanitizer
 from cubecore.machine.tree_watch import TreeWatch
 from cubecore.tiling.model.problem import Problem
 from harness import A2, listing, make_tiling

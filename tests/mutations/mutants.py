@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, WaitFlag, WaitFlagDev
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
-from cubecore.machine.reference.array_bounds import moved
+from cubecore.machine.execute.array_bounds import moved
 from mutations.recording import Read
 
 SHIFTS = (1, 32, 512)

@@ -9,13 +9,13 @@ from cubecore.frontends.kernels.session import ScriptSession
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.tree import LoadScalar, Location
-from cubecore.machine.debugger.debugger import LaunchDebugger
+from cubecore.machine.debug.debugger import LaunchDebugger
+from cubecore.machine.execute.array_bounds import ArraySpans, ArrayWatch
+from cubecore.machine.execute.scheduler import Task, run
 from cubecore.machine.finding_kinds import CHECKS
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.footprint import footprints
-from cubecore.machine.reference.array_bounds import ArraySpans, ArrayWatch
-from cubecore.machine.reference.scheduler import Task, run
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitize.findings import SanitizerFinding
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cubecore.aliases import Json
     from cubecore.chips.model import Chip
     from cubecore.kernels.operators.named import NamedOperator
-    from cubecore.machine.sanitizer.findings import SanitizerFinding
+    from cubecore.machine.sanitize.findings import SanitizerFinding
     from cubecore.timing.records import Timeline
 
 TERMS = (*OPERATOR_TERMS, COLLECTIVES)
@@ -84,7 +84,7 @@ class OperatorRun:
     @property
     def verified(self) -> bool:
         """True if every result is right and nothing but notes was found."""
-        from cubecore.machine.sanitizer.findings import faults
+        from cubecore.machine.sanitize.findings import faults
 
         return self.worst <= 1 and not faults(self.findings)
 

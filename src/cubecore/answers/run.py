@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cubecore.frontends.finding_text import failed_line
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.sanitizer.findings import SanitizerFinding, faults
+from cubecore.machine.sanitize.findings import SanitizerFinding, faults
 from cubecore.manual import address_lines
 from cubecore.numerics import ACCUMULATION_POLICY
 from cubecore.presented import Presented

@@ -11,7 +11,7 @@ from cubecore.frontends.finding_text import failed_line, finding_lines, launch_t
 from cubecore.frontends.launch_timing import launch_of, timed_chip
 from cubecore.frontends.source_lines import by_place, source_lines
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.sanitizer.findings import SanitizerFinding, faults
+from cubecore.machine.sanitize.findings import SanitizerFinding, faults
 from cubecore.presented import Presented
 from cubecore.presented.text import duration, table
 from cubecore.reports.timelines import RECORDED, pipe_bars, pipe_rows, time_figures, timeline_lines

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from cubecore.aliases import Json
     from cubecore.answers.time import Timed
-    from cubecore.machine.sanitizer.findings import SanitizerFinding
+    from cubecore.machine.sanitize.findings import SanitizerFinding
 
 
 class DrawnAnswer(Protocol):

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from cubecore.isa.program.tree import Location
-from cubecore.machine.sanitizer.findings import EVERY_CORE, SanitizerFinding, causes, faults
+from cubecore.machine.sanitize.findings import EVERY_CORE, SanitizerFinding, causes, faults
 from cubecore.manual import address_lines
 from cubecore.units import plural
 

@@ -16,14 +16,14 @@ from cubecore.machine.blas.evaluate import commit, computed
 from cubecore.machine.blas.operand_cache import OperandCache
 from cubecore.machine.blas.stores import ProvenStore
 from cubecore.machine.blas.threads import one_thread_each
+from cubecore.machine.execute.core import Core
+from cubecore.machine.execute.scheduler import RunOutcome, Task, run
 from cubecore.machine.finding_kinds import USECHECK, USUAL, WATCHES
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.options import require_engine
-from cubecore.machine.reference.core import Core
-from cubecore.machine.reference.scheduler import RunOutcome, Task, run
-from cubecore.machine.sanitizer.finding_log import FindingLog
-from cubecore.machine.sanitizer.findings import SanitizerFinding
-from cubecore.machine.sanitizer.racecheck import Sanitizer
+from cubecore.machine.sanitize.finding_log import FindingLog
+from cubecore.machine.sanitize.findings import SanitizerFinding
+from cubecore.machine.sanitize.racecheck import Sanitizer
 from cubecore.machine.tree_watch import TreeWatch
 
 
@@ -63,7 +63,7 @@ def run_launch(
     bodies = [(CoreId(core.core, core.sub), _body(core, bases, traces)) for core in launch.cores]
     tasks = [Task(core, body) for core, body in bodies]
     if engine == "lockstep" and traces is None and order == "program":
-        from cubecore.machine.lockstep.kernels import run_together
+        from cubecore.machine.group.kernels import run_together
 
         return run_together(chip, gm, tasks, checks, ended), "lockstep"
     return run(chip, gm, tasks, checks=checks, order=order, ended=ended), "reference"

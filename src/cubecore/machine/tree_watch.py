@@ -12,7 +12,7 @@ from cubecore.isa.program.launch import CoreGroup
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Issue, LoadScalar
 from cubecore.isa.scalar.sync import Sync
-from cubecore.machine.sanitizer.racecheck import Sanitizer
+from cubecore.machine.sanitize.racecheck import Sanitizer
 
 
 class TreeWatch:

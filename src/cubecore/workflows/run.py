@@ -21,7 +21,7 @@ from cubecore.machine.engines import run_launch
 from cubecore.machine.finding_kinds import INITCHECK
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
 from cubecore.machine.options import checks_of, require_engine, require_order
-from cubecore.machine.sanitizer.findings import EVERY_CORE, SanitizerFinding
+from cubecore.machine.sanitize.findings import EVERY_CORE, SanitizerFinding
 from cubecore.numerics.quantisation import scale_words
 from cubecore.output_files import require_apart, require_writable, write_whole
 from cubecore.units import SCALE_WORD_BYTES

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cubecore
-from cubecore.machine.sanitizer.findings import faults
+from cubecore.machine.sanitize.findings import faults
 from frontends.cpp.cpp_kernels import cli, needs_compiler
 
 pytestmark = needs_compiler

@@ -17,7 +17,7 @@ import pytest
 
 import cubecore
 from cubecore.frontends.tik.host.program import program_session
-from cubecore.machine.sanitizer.findings import causes, faults
+from cubecore.machine.sanitize.findings import causes, faults
 from frontends.cpp.cpp_kernels import needs_compiler
 from frontends.diagnosis import single_fault_kernels as kernels
 

@@ -13,7 +13,7 @@ import cubecore
 from cubecore.frontends.tik.host.instance import Tik
 from cubecore.frontends.tik.trace.language import Dprofile
 from cubecore.machine.finding_kinds import KINDS
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitize.findings import SanitizerFinding
 from frontends.cpp.cpp_kernels import FUNCTION, HEAD, needs_compiler
 from frontends.cpp.register_faults import CHIP, PARAMETERS
 from frontends.diagnosis.faulty_kernels import (

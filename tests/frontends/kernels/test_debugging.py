@@ -8,7 +8,7 @@ import pytest
 import cubecore
 from cubecore import KernelError, RequestError, kernel
 from cubecore.frontends.capi.printf import formatted
-from cubecore.machine.debugger.breakpoints import Break, Range
+from cubecore.machine.debug.breakpoints import Break, Range
 from frontends.kernels.test_kernel import line_of
 
 HERE = os.path.relpath(__file__)

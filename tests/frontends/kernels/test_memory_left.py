@@ -5,7 +5,7 @@ import gc
 import numpy as np
 
 import cubecore
-from cubecore.machine.lockstep.group import LockstepGroup
+from cubecore.machine.group.lockstep_group import LockstepGroup
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.places import MemoryStack
 

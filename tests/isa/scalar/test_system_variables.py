@@ -8,8 +8,8 @@ from cubecore.isa.catalogue import instruction_named, instructions
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.declare.registers import CorePosition, Registers
 from cubecore.isa.program.topology import CoreId
+from cubecore.machine.execute.scheduler import Task, run
 from cubecore.machine.memory.buffers import GlobalMemory
-from cubecore.machine.reference.scheduler import Task, run
 from isa.bench import A2, HERE, Bench
 
 QUESTIONS = ("get_block_idx", "get_block_num", "get_sub_block_id", "get_sub_block_num")

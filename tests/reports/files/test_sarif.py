@@ -4,7 +4,7 @@ import json
 
 from cubecore.isa.program.tree import Location
 from cubecore.machine.finding_kinds import FINDING_IDS
-from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
+from cubecore.machine.sanitize.findings import FindingAccess, SanitizerFinding
 from cubecore.reports.files.sarif import sarif_bytes
 
 

@@ -12,7 +12,7 @@ from cubecore.chips.model import Chip
 from cubecore.cli.commands import main
 from cubecore.frontends.kernels.session import KernelRun
 from cubecore.isa.program.tree import Location
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitize.findings import SanitizerFinding
 from cubecore.reports.html.charts.occupancy import occupancy
 from cubecore.reports.html.charts.roofline import roofline
 from cubecore.reports.html.core_map import MAX_CELLS, core_map

@@ -21,10 +21,10 @@ from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Instruction, Mem, Operand
 from cubecore.isa.program.check import template_violations
 from cubecore.isa.program.tree import Location
+from cubecore.machine.execute import one_core
+from cubecore.machine.execute.core import Core, CoreId
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
-from cubecore.machine.reference import execute
-from cubecore.machine.reference.core import Core, CoreId
-from cubecore.machine.sanitizer.finding_log import FindingLog
+from cubecore.machine.sanitize.finding_log import FindingLog
 from cubecore.workflows.explain import variants_of
 
 CHIPS = {"2201": "Ascend910B3", "3510": "Ascend950PR_9589"}
@@ -123,7 +123,7 @@ def _rows(instance: Instruction, on: Chip) -> list[tuple[str, str, str]]:
     slots: list[_Slot] = []
     for sub in (0, 1):  # Cube memories are the AIC's, the others an AIV's
         gm = GlobalMemory()
-        core = Core(CoreId(0, sub), on, gm, log, execute.execute, _never, _never)
+        core = Core(CoreId(0, sub), on, gm, log, one_core.execute, _never, _never)
         mems = {o.mem for o in instance.declared} - {Mem.GM}
         if all(core.memory(mem) is not None for mem in mems):
             slots = _slots(instance, core, gm)

@@ -22,8 +22,8 @@ from cubecore.frontends.capi.pointer import MemoryReader, Pointer, RuntimeInt, t
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.execute.array_bounds import InArray
 from cubecore.machine.memory.local_arrays import LocalArrays
-from cubecore.machine.reference.array_bounds import InArray
 from cubecore.units import align_up
 
 SPACES: dict[str, Mem] = {

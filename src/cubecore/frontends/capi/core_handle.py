@@ -33,11 +33,11 @@ from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, SetFlag, Sync, WaitFlag, WaitFlagDev
 from cubecore.isa.vector.common.mask import SetVectorMask
-from cubecore.machine.debugger.debugger import LaunchDebugger
-from cubecore.machine.lockstep.recorder import Recorder
-from cubecore.machine.reference.array_bounds import ArrayWatch
-from cubecore.machine.reference.core import Core
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.debug.debugger import LaunchDebugger
+from cubecore.machine.execute.array_bounds import ArrayWatch
+from cubecore.machine.execute.core import Core
+from cubecore.machine.group.recorder import Recorder
+from cubecore.machine.sanitize.findings import SanitizerFinding
 
 if TYPE_CHECKING:
     from cubecore.frontends.capi.registers.vector_functions import RegisterCalls

@@ -12,8 +12,8 @@ from cubecore.frontends.capi.registers.handles import Register, VectorRegister
 from cubecore.frontends.source_locations import KernelError
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.tree import Location
-from cubecore.machine.debugger.matrix_view import MatrixView, view
-from cubecore.machine.reference.core import Core
+from cubecore.machine.debug.matrix_view import MatrixView, view
+from cubecore.machine.execute.core import Core
 
 if TYPE_CHECKING:
     from cubecore.frontends.capi.calls.issues import Issues

@@ -7,7 +7,7 @@ from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import refuse
 from cubecore.isa.declare.instruction import Mem
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.reference.array_bounds import moved
+from cubecore.machine.execute.array_bounds import moved
 
 if TYPE_CHECKING:
     from collections.abc import Callable

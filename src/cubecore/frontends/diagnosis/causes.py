@@ -26,7 +26,7 @@ from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.finding_kinds import INITCHECK, MEMCHECK, RACECHECK, SYNCCHECK
-from cubecore.machine.sanitizer.findings import OVERWRITTEN, FindingAccess, SanitizerFinding
+from cubecore.machine.sanitize.findings import OVERWRITTEN, FindingAccess, SanitizerFinding
 
 _END = "end of kernel"
 _LEAVE_BYTES = frozenset({"no-repeat", "rows-overlap"})

@@ -21,7 +21,7 @@ from cubecore.isa.program.trace import InstructionTrace, Recorded
 from cubecore.isa.program.tree import Issue, LoadScalar, Location, Program
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitize.findings import SanitizerFinding
 
 MOST_ISSUES = 100_000
 Key = tuple[str, str, int]

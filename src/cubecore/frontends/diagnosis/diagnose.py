@@ -5,7 +5,7 @@ from dataclasses import replace
 from cubecore.frontends.diagnosis.causes import with_causes
 from cubecore.frontends.diagnosis.sentences.kinds import sentence
 from cubecore.frontends.diagnosis.source_words import SourceWords
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitize.findings import SanitizerFinding
 
 
 def diagnosed(words: SourceWords) -> tuple[SanitizerFinding, ...]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from cubecore.chips.model import Chip
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitize.findings import SanitizerFinding
 
 _PART = " AIC"
 

@@ -10,7 +10,7 @@ from cubecore.frontends.diagnosis.dialects import C_API, Dialect
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
+from cubecore.machine.sanitize.findings import FindingAccess, SanitizerFinding
 
 _METHODS = frozenset({"GetValue", "SetValue"})
 """Calls whose array stands in front of them, and not among their arguments."""

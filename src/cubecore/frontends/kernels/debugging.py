@@ -17,9 +17,9 @@ from cubecore.frontends.kernels.kernel import Kernel, launch
 from cubecore.frontends.kernels.session import KernelRun, ScriptSession, current_session
 from cubecore.frontends.source_locations import kernel_frame
 from cubecore.isa.declare.instruction import Mem
-from cubecore.machine.debugger.breakpoints import MEMORIES, Break, Range, Stop, evaluated
-from cubecore.machine.debugger.debugger import LaunchDebugger
-from cubecore.machine.debugger.matrix_view import MatrixView, view
+from cubecore.machine.debug.breakpoints import MEMORIES, Break, Range, Stop, evaluated
+from cubecore.machine.debug.debugger import LaunchDebugger
+from cubecore.machine.debug.matrix_view import MatrixView, view
 
 
 class _ClosedError(BaseException):

@@ -37,17 +37,17 @@ from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.debugger.debugger import LaunchDebugger
+from cubecore.machine.debug.debugger import LaunchDebugger
+from cubecore.machine.execute import one_core
+from cubecore.machine.execute.array_bounds import ArrayWatch
+from cubecore.machine.execute.core import Core
+from cubecore.machine.execute.scheduler import RunOutcome, Task, run
 from cubecore.machine.finding_kinds import INITCHECK, MEMCHECK
-from cubecore.machine.lockstep.kernels import run_together
-from cubecore.machine.lockstep.recorder import Recorder
+from cubecore.machine.group.kernels import run_together
+from cubecore.machine.group.recorder import Recorder
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
 from cubecore.machine.options import checks_of
-from cubecore.machine.reference import execute
-from cubecore.machine.reference.array_bounds import ArrayWatch
-from cubecore.machine.reference.core import Core
-from cubecore.machine.reference.scheduler import RunOutcome, Task, run
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitize.findings import SanitizerFinding
 
 KINDS = ("vector", "cube", "mix", "mix_1_1")
 _MOST_BLOCKS = 65_535
@@ -287,7 +287,7 @@ class ReadyLaunch:
         if self.debugger is None:
             return run(self.chip, gm, tasks, checks=checks, order=order), "reference"
         self.debugger.launched(self._places)
-        stepping = self.debugger.around(execute.execute)
+        stepping = self.debugger.around(one_core.execute)
         return run(self.chip, gm, tasks, stepping, checks=checks, order=order), "reference"
 
     def told(self, findings: Sequence[SanitizerFinding]) -> tuple[SanitizerFinding, ...]:

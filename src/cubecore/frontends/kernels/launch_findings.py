@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cubecore.errors import Violation
 from cubecore.isa.program.tree import Location
 from cubecore.machine.memory.buffers import GlobalTensor
-from cubecore.machine.sanitizer.findings import EVERY_CORE, SanitizerFinding
+from cubecore.machine.sanitize.findings import EVERY_CORE, SanitizerFinding
 
 _MOST_RANGES = 4096
 """Ranges of uninitialised bytes of an output that a finding keeps."""

@@ -17,10 +17,10 @@ from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.debugger.debugger import LaunchDebugger
+from cubecore.machine.debug.debugger import LaunchDebugger
 from cubecore.machine.memory.buffers import GlobalTensor
 from cubecore.machine.options import require_engine, require_order
-from cubecore.machine.sanitizer.findings import SanitizerFinding, causes, faults
+from cubecore.machine.sanitize.findings import SanitizerFinding, causes, faults
 from cubecore.presented import Figures, Presented
 
 MOST_ISSUES = 2_000_000

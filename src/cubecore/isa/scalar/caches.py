@@ -1,7 +1,7 @@
 """Cache control: no instruction here changes memory in program order.
 
 What the scalar unit's data cache holds is followed by front ends (`frontends.capi.cache_lines`), by
-racecheck (`machine.sanitizer.data_caches`) and, in other orders, by `machine.memory.data_cache`.
+racecheck (`machine.sanitize.data_caches`) and, in other orders, by `machine.memory.data_cache`.
 """
 
 from collections.abc import Iterator

@@ -8,7 +8,7 @@ from cubecore import manual
 from cubecore.aliases import Json
 from cubecore.isa.program.tree import Location
 from cubecore.machine.finding_kinds import KINDS
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitize.findings import SanitizerFinding
 from cubecore.version import __version__
 
 _SCHEMA = (

@@ -9,9 +9,9 @@ from cubecore.errors import CubecoreError, did_you_mean, refuse
 from cubecore.frontends.kernels.debugging import look
 from cubecore.frontends.source_locations import kernel_frame
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.debugger.breakpoints import Break, Range, Stop, evaluated
-from cubecore.machine.debugger.debugger import LaunchDebugger
-from cubecore.machine.debugger.matrix_view import LAYOUTS, MatrixView
+from cubecore.machine.debug.breakpoints import Break, Range, Stop, evaluated
+from cubecore.machine.debug.debugger import LaunchDebugger
+from cubecore.machine.debug.matrix_view import LAYOUTS, MatrixView
 
 PROMPT = "(cubecore) "
 HELP = """\

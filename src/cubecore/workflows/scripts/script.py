@@ -19,7 +19,7 @@ from cubecore.frontends.launch_timing import launch_of, timed_chip
 from cubecore.frontends.source_locations import KernelError
 from cubecore.frontends.tik.host.imports import imports_tik
 from cubecore.frontends.tik.trace.run_options import TikOptions
-from cubecore.machine.debugger.debugger import LaunchDebugger
+from cubecore.machine.debug.debugger import LaunchDebugger
 from cubecore.machine.options import require_engine, require_order
 from cubecore.timing.launch import time_launch
 from cubecore.workflows.data.process import peak_bytes

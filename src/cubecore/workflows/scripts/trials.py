@@ -22,7 +22,7 @@ from cubecore.errors import CubecoreError, refuse
 from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
 from cubecore.frontends.kernels.scripts import BLOCKS
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.sanitizer.findings import faults
+from cubecore.machine.sanitize.findings import faults
 
 if TYPE_CHECKING:
     from cubecore.frontends.kernels.session import KernelRun

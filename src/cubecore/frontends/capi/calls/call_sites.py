@@ -25,14 +25,14 @@ from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.scalar.caches import Dcci
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.lockstep.known_launches import KnownLaunches
-from cubecore.machine.reference.array_bounds import (
+from cubecore.machine.execute.array_bounds import (
     ArrayPlan,
     ArraySpans,
     ArrayState,
     ArrayWatch,
     NoArrays,
 )
+from cubecore.machine.group.known_launches import KnownLaunches
 
 _MOST_NUMBERS = 256
 """Calls with other numbers that are remembered of one location."""

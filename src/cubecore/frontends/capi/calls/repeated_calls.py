@@ -16,8 +16,8 @@ from cubecore.frontends.capi.calls.call_sites import ExpectedCall, Sites, Track
 from cubecore.frontends.capi.calls.issues import Issues
 from cubecore.frontends.capi.modes import Modes
 from cubecore.frontends.capi.pointer import Pointer
-from cubecore.machine.lockstep.recorder import Recorder
-from cubecore.machine.reference.array_bounds import ArrayWatch, InArray, NoArrays
+from cubecore.machine.execute.array_bounds import ArrayWatch, InArray, NoArrays
+from cubecore.machine.group.recorder import Recorder
 
 Slow = Callable[[FrameType, tuple[Any, ...], dict[str, Any]], Any]
 """Makes a frame's call that has more to do or say."""

@@ -18,7 +18,7 @@ from cubecore.frontends.capi.registers.calls import overloads
 from cubecore.frontends.capi.registers.handles import declared_types
 from cubecore.isa.program.tree import Location
 from cubecore.kernels.build.register_calls import Issued
-from cubecore.machine.reference.array_bounds import InArray
+from cubecore.machine.execute.array_bounds import InArray
 
 Key = tuple[object, ...]
 KNOWN_CALLS = BoundedCache[Key, Issued](4096)

@@ -8,7 +8,7 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.flow import WHOLE
 from cubecore.isa.vector.registers.vector_function import VectorFunction
 from cubecore.kernels.build.register_calls import FunctionCalls
-from cubecore.machine.reference.array_bounds import ArrayWatch, InArray
+from cubecore.machine.execute.array_bounds import ArrayWatch, InArray
 
 
 class OpenFunction(FunctionCalls):

@@ -28,10 +28,10 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.operation import REGISTER_BYTES
 from cubecore.isa.vector.registers.operations import catalogue
 from cubecore.kernels.build.register_calls import Issued
-from cubecore.machine.debugger.matrix_view import MatrixView
-from cubecore.machine.debugger.register_view import register_view
-from cubecore.machine.reference.array_bounds import ArrayWatch
-from cubecore.machine.reference.core import Core
+from cubecore.machine.debug.matrix_view import MatrixView
+from cubecore.machine.debug.register_view import register_view
+from cubecore.machine.execute.array_bounds import ArrayWatch
+from cubecore.machine.execute.core import Core
 
 _CLEARS_AR = "asc_clear_ar_spr"
 Parameters = ParamSpec("Parameters")

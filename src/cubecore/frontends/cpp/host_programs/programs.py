@@ -47,7 +47,7 @@ from cubecore.machine.memory.buffers import (
 )
 from cubecore.machine.memory.pointer_stores import PointerStores
 from cubecore.machine.options import checks_of
-from cubecore.machine.sanitizer.findings import EVERY_CORE, SanitizerFinding
+from cubecore.machine.sanitize.findings import EVERY_CORE, SanitizerFinding
 from cubecore.units import plural
 
 _MOST_BYTES = 2 << 30

@@ -38,7 +38,7 @@ from cubecore.frontends.cpp.wire import BOX_BYTES, Asks, Box, Commands, Ends, Re
 from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.lockstep.recorder import RanAheadError
+from cubecore.machine.group.recorder import RanAheadError
 
 MOST_MEMORY = 4 << 30
 """Bytes that the child may have beyond what it has at its start."""

@@ -45,9 +45,9 @@ from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.finding_kinds import INITCHECK, MEMCHECK
-from cubecore.machine.lockstep.recorder import RanAheadError
+from cubecore.machine.group.recorder import RanAheadError
 from cubecore.machine.options import checks_of
-from cubecore.machine.sanitizer.findings import EVERY_CORE, SanitizerFinding
+from cubecore.machine.sanitize.findings import EVERY_CORE, SanitizerFinding
 
 _GIVEN = ": tiling data"
 """The end of the subject of a refusal by a kernel of what its launch was given."""

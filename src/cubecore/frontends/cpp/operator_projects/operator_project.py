@@ -40,7 +40,7 @@ from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current
 from cubecore.frontends.kernels.tensor_lists import TensorList
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.sanitizer.findings import faults
+from cubecore.machine.sanitize.findings import faults
 
 _LEAST_WORKSPACE = 32
 """Bytes: the pointer is never null."""

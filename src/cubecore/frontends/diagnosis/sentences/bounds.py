@@ -10,7 +10,7 @@ from cubecore.frontends.diagnosis.sentences.outputs import SHOWN_RANGES
 from cubecore.frontends.diagnosis.source_words import SourceWords
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
-from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
+from cubecore.machine.sanitize.findings import FindingAccess, SanitizerFinding
 from cubecore.units import plural
 
 _ALIGNMENT = re.compile(r"start at a multiple of (?P<unit>\d+) B in \w+")

@@ -10,7 +10,7 @@ from cubecore.frontends.diagnosis.source_words import SourceWords, line_of
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import SetFlag, WaitFlag, WaitFlagDev
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitize.findings import SanitizerFinding
 
 _SHOWN_LINES = 3
 

@@ -8,7 +8,7 @@ from cubecore.frontends.diagnosis.sentences.races import declared_arrays, race
 from cubecore.frontends.diagnosis.source_words import SourceWords, line_of
 from cubecore.isa.catalogue import instructions
 from cubecore.machine.finding_kinds import KINDS, SYNCCHECK
-from cubecore.machine.sanitizer.findings import OVERWRITTEN, SanitizerFinding
+from cubecore.machine.sanitize.findings import OVERWRITTEN, SanitizerFinding
 
 Sentence = Callable[[SanitizerFinding, SourceWords], str]
 

@@ -8,7 +8,7 @@ from cubecore.frontends.diagnosis.source_words import SourceWords
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Mem
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitize.findings import SanitizerFinding
 
 SHOWN_RANGES = 3
 """Ranges of bytes that a sentence lists."""

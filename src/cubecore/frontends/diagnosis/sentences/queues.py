@@ -4,7 +4,7 @@ from cubecore.frontends.diagnosis.arguments import argument, receiver
 from cubecore.frontends.diagnosis.declarations import array_name, lines_with, queue_of, tensor_of
 from cubecore.frontends.diagnosis.source_words import SourceWords
 from cubecore.isa.program.tree import Location
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitize.findings import SanitizerFinding
 
 
 def empty(finding: SanitizerFinding, words: SourceWords) -> str:

@@ -24,7 +24,7 @@ from cubecore.frontends.diagnosis.source_words import SourceWords, line_of
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.scalar.sync import SetFlag, WaitFlag
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
+from cubecore.machine.sanitize.findings import FindingAccess, SanitizerFinding
 
 _HAS = {"read": "has read", "write": "has written"}
 _QUEUED = frozenset({("MTE2", "V"), ("V", "MTE3"), ("MTE2", "MTE1"), ("MTE1", "M"), ("M", "FIX")})

@@ -7,7 +7,7 @@ from cubecore.frontends.diagnosis.source_words import SourceWords
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.sanitizer.findings import FindingAccess
+from cubecore.machine.sanitize.findings import FindingAccess
 
 
 @dataclass(frozen=True, slots=True)

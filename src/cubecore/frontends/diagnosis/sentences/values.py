@@ -9,7 +9,7 @@ from cubecore.frontends.diagnosis.sentences.sources import source_of
 from cubecore.frontends.diagnosis.source_words import SourceWords, line_of
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Mem
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitize.findings import SanitizerFinding
 
 _SCALAR = re.compile(r"the scalar \w+ must be initialised in (?P<memory>\w+), got (?P<address>\d+)")
 

@@ -25,10 +25,10 @@ from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Assign, Issue, LoadScalar, Location, Program, nodes
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.engines import run_launch
+from cubecore.machine.execute.core import Core
 from cubecore.machine.finding_kinds import INITCHECK
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
-from cubecore.machine.reference.core import Core
-from cubecore.machine.sanitizer.findings import EVERY_CORE, SanitizerFinding, faults
+from cubecore.machine.sanitize.findings import EVERY_CORE, SanitizerFinding, faults
 from cubecore.units import align_up
 
 _SLACK = 32

@@ -9,7 +9,7 @@ import numpy as np
 from cubecore.aliases import Json
 from cubecore.errors import COMPILER, CubecoreError
 from cubecore.frontends.kernels.session import KernelRun, ScriptSession
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitize.findings import SanitizerFinding
 from cubecore.workflows.judge.blame import is_ours, raised_by
 from cubecore.workflows.judge.tasks.comparison import REFUSED
 from cubecore.workflows.judge.values import loaded

@@ -39,10 +39,10 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.isa.vector.common.mask import SetVectorMask
 from cubecore.isa.vector.registers.vector_function import VectorFunction
-from cubecore.machine.debugger.matrix_view import view
-from cubecore.machine.lockstep.recorder import Recorder
+from cubecore.machine.debug.matrix_view import view
+from cubecore.machine.group.recorder import Recorder
 from cubecore.machine.memory.local_arrays import LocalArrays
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitize.findings import SanitizerFinding
 
 if TYPE_CHECKING:
     from cubecore.frontends.cpp.launch.recording.matmul_object.requests import MatmulRequests

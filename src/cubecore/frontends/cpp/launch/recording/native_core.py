@@ -19,8 +19,8 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.caches import Dcci
 from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.isa.vector.registers.vector_function import VectorFunction
-from cubecore.machine.lockstep.recorder import Recorder
-from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
+from cubecore.machine.group.recorder import Recorder
+from cubecore.machine.sanitize.findings import FindingAccess, SanitizerFinding
 
 if TYPE_CHECKING:
     from cubecore.isa.declare.instruction import Instruction

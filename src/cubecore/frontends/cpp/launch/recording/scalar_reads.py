@@ -16,8 +16,8 @@ from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import LoadScalar
-from cubecore.machine.lockstep.recorder import Asked, Recorder
-from cubecore.machine.reference.core import Core
+from cubecore.machine.execute.core import Core
+from cubecore.machine.group.recorder import Asked, Recorder
 
 
 class ScalarReads:

@@ -21,7 +21,7 @@ from cubecore.frontends.source_locations import shown_path
 from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitize.findings import SanitizerFinding
 
 _TIMEOUT_S = 20.0
 _AT_A_TIME = 500

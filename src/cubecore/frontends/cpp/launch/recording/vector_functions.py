@@ -15,9 +15,9 @@ from cubecore.isa.vector.registers.operation import Call
 from cubecore.isa.vector.registers.operations import catalogue
 from cubecore.isa.vector.registers.program import RegisterProgram
 from cubecore.isa.vector.registers.steps import Entries
-from cubecore.machine.debugger.matrix_view import MatrixView
-from cubecore.machine.debugger.register_view import register_view
-from cubecore.machine.reference.core import Core
+from cubecore.machine.debug.matrix_view import MatrixView
+from cubecore.machine.debug.register_view import register_view
+from cubecore.machine.execute.core import Core
 
 _ENTRY = np.dtype(
     [
