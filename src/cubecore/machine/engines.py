@@ -42,14 +42,15 @@ def run_launch(
     """Run a launch whose tensors start at `bases`; return the outcome and the engine that ran it.
 
     `checks` are those that are on, of which usecheck is for kernels whose author issues every
-    instruction: it says nothing of a tree, which a generator wrote. `engine` is one of
+    instruction: fast and blas, whose trees a generator wrote, leave it out. `engine` is one of
     `machine.options.ENGINES`; blas computes products that it proves, and runs program order alone.
     lockstep executes equal cores together. Everything else is the reference engine's, for all
     cores: so are other orders, and launches with `traces`, which take what each core issues.
     `ended` is called with each core at its end, but of those that BLAS computed.
     """
     require_engine(engine)
-    checks -= {USECHECK}
+    if engine in {"fast", "blas"}:
+        checks -= {USECHECK}
     if engine in {"fast", "blas"} and traces is None and order == "program":
         try:
             proven = prover.prove(chip, gm, launch.groups(bases))

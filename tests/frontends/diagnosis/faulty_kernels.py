@@ -108,6 +108,7 @@ Add(b, d, e, 64);""",
     "for (auto& each : t) queue.EnQue(each);\nfor (auto& each : t) each = queue.DeQue<float>();\n"
     "for (auto& each : t) queue.FreeTensor(each);",
     "mode-left": "SetAtomicAdd<float>();",
+    "event-reserved": "SetFlag<HardEvent::V_MTE3>(6);\nWaitFlag<HardEvent::V_MTE3>(6);",
     "unread": TENSORS + READY + "Add(b, a, a, 64);\nPipeBarrier<PIPE_V>();\nAdd(b, a, a, 64);",
     "filling-read": TENSORS
     + """DataCopyPad(a, xGm, {1, 20, 0, 0}, {false, 0, 0, 0});
@@ -146,14 +147,19 @@ CALLS |= {
     "capacity": "__ubuf__ float* e = (__ubuf__ float*)196352;\nasc_copy_gm2ub(e, x, 256);",
     "flag-overflow": "asc_sync_inter_arrive(PIPE_V, 3);\n" * 16
     + "asc_sync_inter_wait(PIPE_V, 3);\n" * 16,
-}
-OF_PYTHON = {
-    "stale-cache": "store(z, 1);\nasc_copy_gm2ub(a, z, 256);",
     "event-reserved": "asc_sync_notify(PIPE_V, PIPE_MTE3, 6);\n"
     "asc_sync_wait(PIPE_V, PIPE_MTE3, 6);",
+}
+OF_C = {
+    "mixed-allocation": "__ubuf__ float d[64];\n"
+    "__ubuf__ float* e = (__ubuf__ float*)asc_get_phy_buf_addr(1024);",
+}
+"""Lines that Python writes in another way."""
+OF_PYTHON = {
+    "stale-cache": "store(z, 1);\nasc_copy_gm2ub(a, z, 256);",
     "mixed-allocation": 'core.ubuf("float", 64)\ncore.ubuf.at("float", 1024)',
 }
-"""Lines of which C++ has no finding: pointers store there, and events are its library's."""
+"""Lines that C writes in another way, or of which it has no finding: its pointers store there."""
 MUTEX = """auto mutex = AllocMutexID();
 Mutex::Lock<PIPE_V>(mutex);
 ReleaseMutexID(mutex);"""
@@ -230,6 +236,7 @@ TIK = {
     + "with t.for_range(0, 2, block_num=2) as block:\n"
     + "".join(f"    {line}\n" for line in (TILES + FILLED + ABS + STORE).splitlines())
     + END,
+    "unread": BEGIN + TILES + FILLED + ABS + ABS + STORE + END,
     "mode-left": BEGIN + TILES + FILLED + ABS + "t.set_atomic_add(1)\n" + STORE + END,
 }
 """Programs of TIK."""
@@ -270,6 +277,16 @@ extern "C" __vector__ __global__ __aicore__ void {name}(__gm__ float* x, __gm__ 
 """
 _LOADED = "asc_loadalign(a, xu);\n  "
 _STORED = "\n  asc_storealign(zu, {}, all);"
+_MANY = [f"v{number}" for number in range(40)]
+_SPILLED = "\n  ".join(
+    (
+        f"vector_float {', '.join(_MANY)};",
+        *(f"asc_loadalign({name}, xu + {8 * at});" for at, name in enumerate(_MANY)),
+        "asc_duplicate_scalar(a, 0.0f, all);",
+        *(f"asc_add(a, a, {name}, all);" for name in _MANY),
+        "asc_storealign(zu, a, all);",
+    )
+)
 REGISTERS_IN_C = {
     "vf-race": f"{_LOADED}asc_storealign(tu, a, all);\n  asc_loadalign(b, tu);"
     + _STORED.format("b"),
@@ -285,5 +302,9 @@ REGISTERS_IN_C = {
     "shift-amount": "asc_loadalign(s, (__ubuf__ int32_t*)xu);\n"
     "  asc_shiftleft_scalar(s, s, (int16_t)-3, all);\n"
     "  asc_storealign((__ubuf__ int32_t*)zu, s, all);",
+    "squeeze-order": f"vector_store_unalign u;\n  {_LOADED}asc_squeeze_v2(b, a, all);\n"
+    "  asc_storeunalign_postupdate(zu, u, b);\n  asc_storeunalign_post(zu, u);",
+    "registers-spilled": _SPILLED,
+    "vf-loop": f"for (int32_t i = 0; i < 4; ++i) {{\n    {_LOADED}{_STORED.format('a')}\n  }}",
 }
 """Vector functions of the C API, on 512 floats each at xu, yu and zu."""

@@ -26,6 +26,12 @@ CASES = {
 }
 
 
+def test_the_call_at_the_line_is_named():
+    sentence, calls = "Cast must round by CAST_RINT", ("asc_float2half_rn", "asc_add")
+    assert DIALECTS["c"].in_words(sentence, calls) == "asc_float2half_rn must round by CAST_RINT"
+    assert DIALECTS["c"].in_words(sentence, ("asc_add",)) == sentence
+
+
 @pytest.mark.parametrize(("language", "sentence"), CASES)
 def test_words(language, sentence):
     assert DIALECTS[language].in_words(sentence) == CASES[language, sentence]

@@ -66,6 +66,19 @@ LOOP = """for at in range(0, 512, 64):
         core.asc_loadalign(b, z + at)  #!
         core.asc_add(b, b, b, every)
         core.asc_storealign(t + at, b, every)"""
+PACK = """{0}
+    core.asc_loadalign(a, x)
+    core.asc_squeeze_v2(b, a, every)
+    w = core.vector_store_unalign()
+    core.asc_storeunalign_postupdate(z, w, b)  #!
+    core.asc_storeunalign_post(z, w)"""
+MANY = """kept = [core.vector_float() for _ in range({0})]
+    for number, each in enumerate(kept):
+        core.asc_loadalign(each, x + 8 * number)  #!
+    core.asc_duplicate_scalar(a, 0.0, every)
+    for each in kept:
+        core.asc_add(a, a, each, every)
+    core.asc_storealign(z, a, every)"""
 BAR, ORDER = (f'core.asc_mem_bar("{word}")' for word in ("VST_VLD", "VST_VST"))
 FAULTS = {
     "store_then_load": ("vf-race", PASS_ON, (BAR,), ("",)),
@@ -90,6 +103,8 @@ FAULTS = {
     ),
     "index_twice": ("scatter-duplicate", SCATTER, ('s.cast("uint32")',), ("n",)),
     "shift_by_less_than_0": ("shift-amount", SHIFT, (3,), (-3,)),
+    "squeeze_without_clear": ("squeeze-order", PACK, ("core.asc_clear_ar_spr()",), ("",)),
+    "forty_values": ("registers-spilled", MANY, (30,), (40,)),
     "gather_behind_ub": ("out-of-bounds", GATHER, (0,), (100000,)),
     "mask_for_register": (None, ADD, ("a, every", ""), ("every, every", "")),
     "register_for_mask": (None, ADD, ("a, every", ""), ("a, a", "")),

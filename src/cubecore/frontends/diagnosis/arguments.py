@@ -16,6 +16,8 @@ _MOST_BYTES = 4_000_000
 _MOST_CHARACTERS = 40
 """Characters of an argument that a sentence can hold."""
 _OPENING, _CLOSING = "([{", ")]}"
+_CALL = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^;()]*>)?\s*\(")
+_KEYWORDS = frozenset({"if", "for", "while", "switch", "return", "sizeof"})
 _COMMENT = re.compile(r"//.*|/\*.*?\*/")
 
 
@@ -33,6 +35,13 @@ def receiver(where: Location) -> str:
     text = source_lines(where.file)[where.line - 1 : where.line]
     found = re.findall(rf"([\w\[\].>-]+?)(?:\.|->){where.call}\b", "".join(text))
     return found[0] if len(found) == 1 else ""
+
+
+def calls_at(file: str, line: int) -> tuple[str, ...]:
+    """Return the functions that a line calls, as they are written without their namespaces."""
+    lines = source_lines(file)
+    found = _CALL.findall(lines[line - 1]) if 0 < line <= len(lines) else []
+    return tuple(each for each in found if each not in _KEYWORDS)
 
 
 @lru_cache(maxsize=1024)

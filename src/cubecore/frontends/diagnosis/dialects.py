@@ -4,7 +4,7 @@ A name comes from the instruction's own declaration, which every front end reads
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field
 from functools import cache
 from typing import Any
@@ -91,10 +91,11 @@ class Dialect:
         text = self.flag.format(call=self.name(kind), src=src, dst=dst, event=number)
         return self.receiver + text
 
-    def in_words(self, sentence: str) -> str:
+    def in_words(self, sentence: str, calls: Collection[str] = ()) -> str:
         """Return a sentence in which each instruction has the dialect's name.
 
-        A name without an underscore may be an English word, and stays.
+        A name without an underscore may be an English word, and stays. `calls` stand at the line
+        that the sentence is about.
         """
 
         def renamed(match: re.Match[str]) -> str:
@@ -102,7 +103,7 @@ class Dialect:
             return self._renamed(word) if "_" in word else word
 
         if self.key == C_API.key:
-            sentence = register_words.of_c_api(sentence, self.receiver)
+            sentence = register_words.of_c_api(sentence, self.receiver, calls)
         elif self.key == CLASS_API.key:
             sentence = register_words.of_class_api(sentence)
         return _WORD.sub(renamed, sentence)

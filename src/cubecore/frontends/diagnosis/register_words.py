@@ -5,12 +5,13 @@ A check names register instructions as the class API does, and gives the C API's
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 
+from cubecore.frontends.diagnosis.arguments import calls_at
 from cubecore.isa.vector.registers.c_api.names import c_names
 
-_EITHER = re.compile(r"\w+<[^()]*>\(\) or (asc_\w+)\((\w+)\)")
+_EITHER = re.compile(r"\w+<[^()]*>\(\) or (asc_\w+)\((\w*)\)")
 """A call of the class API, and the same of the C API."""
 _BOTH = re.compile(r"(\w+) \((asc_\w+)\)")
 _MOVES = {
@@ -20,6 +21,11 @@ _MOVES = {
 }
 _MASKS = {"CreateMask": "asc_create_mask", "UpdateMask": "asc_update_mask"}
 """Masks are made by a call for each width."""
+_TYPES = {"MaskReg": "vector_bool", "RegTensor": "vector register"}
+_OTHER_NAMES = {"SqueezeCounted": "Squeeze", "StoreCounted": "StoreUnAlign"}
+"""Names in sentences of instructions that the class API calls so under a mode."""
+_LOCATED = re.compile(r"\b([A-Z]\w+) \((\S+):(\d+)\)")
+"""An instruction, and where it was called."""
 _NAMES = re.compile(r"^[A-Z]\w*(?= must )|\b[A-Z][a-z]+[A-Z]\w*\b")
 """The instruction that a sentence is about, and names that are no English words."""
 
@@ -30,24 +36,52 @@ def of_class_api(sentence: str) -> str:
     return _BOTH.sub(r"\1", sentence)
 
 
-def of_c_api(sentence: str, receiver: str) -> str:
-    """Return a sentence in the C API's names; behind a `receiver` words are strings."""
+def of_c_api(sentence: str, receiver: str, calls: Collection[str] = ()) -> str:
+    """Return a sentence in the C API's names; behind a `receiver` words are strings.
+
+    `calls` stand at the line that the sentence is about, which begins with one of them.
+    """
 
     def called(match: re.Match[str]) -> str:
-        word = f'"{match[2]}"' if receiver else match[2]
+        word = f'"{match[2]}"' if receiver and match[2] else match[2]
         return f"{receiver}{match[1]}({word})"
 
+    def located(match: re.Match[str]) -> str:
+        name = _written(match[1], calls_at(match[2], int(match[3])))
+        return f"{name} ({match[2]}:{match[3]})"
+
     sentence = _BOTH.sub(r"\2", _EITHER.sub(called, sentence))
+    sentence = _LOCATED.sub(located, sentence)
+    subject, verb, rest = sentence.partition(" must ")
+    if verb and subject.isidentifier():
+        sentence = f"{_written(subject, calls)}{verb}{rest}"
     return _NAMES.sub(lambda match: _c_names().get(match[0], match[0]), sentence)
+
+
+def _written(instruction: str, calls: Collection[str]) -> str:
+    """Return the one of `calls` that issues an instruction; its own name where none does."""
+    named = {call for call in calls if call in _all_names().get(instruction, ())}
+    return named.pop() if len(named) == 1 else instruction
+
+
+@cache
+def _all_names() -> Mapping[str, set[str]]:
+    """Return the C API's names of each instruction, by its name in sentences."""
+    names: defaultdict[str, set[str]] = defaultdict(set)
+    for name, rows in c_names().items():
+        for row in rows:
+            names[row.operation].add(name)
+            names[_OTHER_NAMES.get(row.operation, row.operation)].add(name)
+            for word, begin in (_MOVES | _MASKS).items():
+                if name.startswith(begin):
+                    names[word].add(name)
+    return names
 
 
 @cache
 def _c_names() -> Mapping[str, str]:
     """Return the C API's name of each instruction that has one, or one that begins all others."""
-    names: defaultdict[str, set[str]] = defaultdict(set)
-    for name, rows in c_names().items():
-        for row in rows:
-            names[row.operation].add(name)
+    names = _all_names()
     shortest = {operation: min(found, key=len) for operation, found in names.items()}
     return (
         {
@@ -57,4 +91,5 @@ def _c_names() -> Mapping[str, str]:
         }
         | _MOVES
         | _MASKS
+        | _TYPES
     )

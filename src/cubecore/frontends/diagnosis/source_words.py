@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from cubecore.chips.model import Chip
-from cubecore.frontends.diagnosis.arguments import argument, receiver
+from cubecore.frontends.diagnosis.arguments import argument, calls_at, receiver
 from cubecore.frontends.diagnosis.dependence import IssuedCores
-from cubecore.frontends.diagnosis.dialects import C_API, Dialect
+from cubecore.frontends.diagnosis.dialects import C_API, CLASS_API, Dialect
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
@@ -41,8 +41,15 @@ class SourceWords:
 
     def of(self, where: Location) -> Dialect:
         """Return the dialect of the call at a location."""
-        both = {self.dialect.key, C_API.key}
-        return C_API if "cpp" in both and where.call.startswith("asc_") else self.dialect
+        if self.dialect.key != CLASS_API.key:
+            return self.dialect
+        calls = (where.call,) if where.call else calls_at(where.file, where.line)
+        of_c = bool(calls) and all(each.startswith("asc_") for each in calls)
+        return C_API if of_c else self.dialect
+
+    def said(self, sentence: str, where: Location) -> str:
+        """Return a check's sentence in the words of the call at a location."""
+        return self.of(where).in_words(sentence, calls_at(where.file, where.line))
 
     def short(self, instruction: str, where: Location) -> str:
         """Return the call that issued an instruction, by its name alone."""

@@ -61,12 +61,12 @@ def _requirement(finding: SanitizerFinding, words: SourceWords) -> str:
 
 def _said(finding: SanitizerFinding, words: SourceWords) -> str:
     """Return the message behind the call that it is about."""
-    dialect, where = words.of(finding.location), finding.location
+    where = finding.location
     message, name = finding.message, finding.instruction
     head = words.at(finding)
     called_by = where.call or name
     if message.startswith(f"{called_by}."):
-        return f"{head}: {dialect.in_words(message.removeprefix(f'{called_by}.'))}"
+        return f"{head}: {words.said(message.removeprefix(f'{called_by}.'), where)}"
     of_call = name in instructions() or name == where.call
     for begin in (f"{name}: ", f"{name} ") if of_call else ():
         if message.startswith(begin):
@@ -76,11 +76,11 @@ def _said(finding: SanitizerFinding, words: SourceWords) -> str:
             joint = ": " if begin.endswith(": ") else " "
             kind = KINDS[finding.id]
             usual = f"; {kind.remedy}" if kind.check == SYNCCHECK and "; " not in message else ""
-            return f"{called}{joint}{dialect.in_words(message + usual)}"
+            return f"{called}{joint}{words.said(message + usual, where)}"
     if message.startswith(f"{name}."):
-        return f"{head}: {dialect.in_words(message.removeprefix(f'{name}.'))}"
+        return f"{head}: {words.said(message.removeprefix(f'{name}.'), where)}"
     begin = head if name in instructions() else line_of(where)
-    return f"{begin}: {dialect.in_words(message)}"
+    return f"{begin}: {words.said(message, where)}"
 
 
 _SENTENCES: dict[str, Sentence] = {

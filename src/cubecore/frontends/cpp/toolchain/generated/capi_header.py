@@ -23,6 +23,8 @@ _INTRINSIC = re.compile(r"\b(?:v|[gs]et_)[a-z]\w+\b")
 _UNSAID = re.compile(r'"[^"\n]*"|//[^\n]*')
 _CLEANED_WHOLE = tuple(f"asc_dcci_entire_{where}" for where in ("all", "ub", "out", "atomic"))
 _ATOMICS = tuple(name for name in spellings() if name.startswith("asc_atomic_"))
+_FLAGS = frozenset({"asc_sync_notify", "asc_sync_wait"})
+"""Calls whose event is judged."""
 _WRITTEN_BY_HAND = frozenset(
     {
         *("asc_get_phy_buf_addr", "asc_get_block_idx", "asc_get_block_num", "asc_dcci_single"),
@@ -166,6 +168,8 @@ def _function(name: str, kinds: list[Mem | None], *, answers: bool) -> str:
         body = f'return cubecore::ask(0, "{name}", at{given});'
         return f"{template}inline int64_t {name}({arguments}CUBECORE_AT) {{ {body} }}\n"
     body = f'cubecore::issue_raw("{name}", at{given});'
+    if name in _FLAGS:
+        body = f'AscendC::detail::judge_event("{name}", a0, a1, a2, at); {body}'
     return f"{template}inline void {name}({arguments}CUBECORE_AT) {{ {body} }}\n"
 
 

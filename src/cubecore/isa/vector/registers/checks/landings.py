@@ -95,12 +95,16 @@ def squeeze_order_remarks(program: RegisterProgram) -> Iterator[Remark]:
     stores = [s for s in program.steps.values() if s.call.operation.form is Form.STORE_COUNTED]
     for step in stores:
         if never_written(step.sources[1]):
-            yield _order(step, "follow a Squeeze with STORE_REG, got none that has counted")
+            yield _order(
+                step,
+                "follow Squeeze<T, GatherMaskMode::STORE_REG>() or asc_squeeze_v2() in its vector"
+                " function, got none before the first store by AR",
+            )
         elif never_written(step.sources[2]):
             yield _order(
                 step,
-                "follow ClearSpr<SpecialPurposeReg::AR>() in its vector function, got none before"
-                " the first store by AR",
+                "follow ClearSpr<SpecialPurposeReg::AR>() or asc_clear_ar_spr() in its vector"
+                " function, got none before the first store by AR",
             )
     columns = [(s, s.entries.reshape(-1)) for s in (*counted, *stores)]
     if not columns:

@@ -41,6 +41,9 @@ constexpr HardEvent event_of(pipe_t from, pipe_t to) {
   return HardEvent::MAX;
 }
 
+// Judges the event of a kernel's own call (sync/queue.h).
+void judge_event(const char* call, pipe_t from, pipe_t to, int64_t id, const cubecore::Where& at);
+
 inline void raise_flag(HardEvent event, int32_t id, const cubecore::Where& at) {
   Pair pair = pair_of(event);
   cubecore::issue("asc_sync_notify", at, pipe_word(pair.from), pipe_word(pair.to), id);
@@ -59,11 +62,15 @@ inline void barrier(pipe_t pipe, const cubecore::Where& at) {
 
 template <HardEvent event>
 inline void SetFlag(int32_t eventID, CUBECORE_AT) {
+  detail::judge_event("SetFlag", detail::pair_of(event).from, detail::pair_of(event).to, eventID,
+                      at);
   detail::raise_flag(event, eventID, at);
 }
 
 template <HardEvent event>
 inline void WaitFlag(int32_t eventID, CUBECORE_AT) {
+  detail::judge_event("WaitFlag", detail::pair_of(event).from, detail::pair_of(event).to, eventID,
+                      at);
   detail::await_flag(event, eventID, at);
 }
 
@@ -86,10 +93,12 @@ class TQueSync {
 
 // The built-in forms, whose pipes are arguments.
 inline void set_flag(pipe_t from, pipe_t to, int32_t id, CUBECORE_AT) {
+  AscendC::detail::judge_event("set_flag", from, to, id, at);
   cubecore::issue("asc_sync_notify", at, AscendC::detail::pipe_word(from),
                   AscendC::detail::pipe_word(to), id);
 }
 inline void wait_flag(pipe_t from, pipe_t to, int32_t id, CUBECORE_AT) {
+  AscendC::detail::judge_event("wait_flag", from, to, id, at);
   cubecore::issue("asc_sync_wait", at, AscendC::detail::pipe_word(from),
                   AscendC::detail::pipe_word(to), id);
 }

@@ -195,6 +195,22 @@ inline CoreState& core_state() {
   return *static_cast<CoreState*>(*slot);
 }
 
+// Page SetFlag/WaitFlag: events 6 and 7 are the system's. Those that a TPipe gave are not the
+// kernel's choice.
+constexpr int32_t RESERVED_EVENT = 6;
+inline void judge_event(const char* call, pipe_t from, pipe_t to, int64_t id,
+                        const cubecore::Where& at) {
+  if (id < RESERVED_EVENT || id >= EVENTS) return;
+  const HardEvent event = event_of(from, to);
+  if (event == HardEvent::MAX) return;
+  const uint32_t taken = core_state().taken[static_cast<uint8_t>(event)];
+  const bool is_full = (taken & ((1u << RESERVED_EVENT) - 1)) == (1u << RESERVED_EVENT) - 1;
+  if (is_full || (taken >> id & 1) != 0) return;
+  char said[112] =
+      "event_id must be below 6 beside the vendor's libraries, which keep events 6 and 7, got ";
+  cubecore_finding("event-reserved", call, std::strcat(said, Digits(id).text), &at);
+}
+
 // The pipes that fill and empty a buffer between two positions.
 constexpr pipe_t filler(TPosition src, TPosition dst) {
   if (src == TPosition::GM) return PIPE_MTE2;
