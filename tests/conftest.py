@@ -72,6 +72,17 @@ def drawn_seed(request: pytest.FixtureRequest) -> int:
     return seed
 
 
+@pytest.fixture(scope="module")
+def chosen(request: pytest.FixtureRequest) -> Callable[[str], list[dict[str, Any]]]:
+    """Return the parameters of each case of a test of the module that this run has.
+
+    Kernels are compiled together, and those that no test of this run launches not at all.
+    """
+    items = [item for item in request.session.items if item.path == request.path]
+    functions = [item for item in items if isinstance(item, pytest.Function)]
+    return lambda test: [item.callspec.params for item in functions if item.originalname == test]
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest):
     """Return the check of a value against the test's golden; with the flag it becomes that."""

@@ -116,7 +116,7 @@ def assert_named(cause: str, slow: TimedLaunch, better: TimedLaunch, source: Pat
 
 
 @needs_compiler
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("cause", CPP)
 def test_cpp_kernels_hear_why_they_are_slow(cause, tmp_path):
     file = PAIRS / f"{cause}.cpp"
@@ -132,22 +132,23 @@ def test_mixed_kernels_hear_which_side_waits():
     x = ((np.arange(128 * 512) % 7) / 8).astype(np.float16)
     for macros in ({}, {"BETTER": 1}):
         kernel = cubecore.load(file, trace=True, defines=macros).hand_over
-        places, z = (np.zeros(size * 20 * 128 * 128, np.float32) for size in (2, 1))
-        timed.append(time_kernel(kernel[20](x, places, z, 0), advise=not macros))
+        places, z = (np.zeros(size * 4 * 128 * 128, np.float32) for size in (2, 1))
+        timed.append(time_kernel(kernel[4](x, places, z, 0), advise=not macros))
     assert_named("one_slot", *timed, file, "// slow")
 
 
 @needs_compiler
 def test_mixed_kernels_hear_that_their_sides_take_turns():
-    file, timed, turns = PAIRS / "ping_pong.cpp", [], 20 * 8
+    file, timed, turns = PAIRS / "ping_pong.cpp", [], 4 * 8
     for macros in ({}, {"BETTER": 1}):
         kernel = cubecore.load(file, trace=True, defines=macros).take_turns
         x = ((np.arange((1 + turns) * 128 * 256) % 7) / 8).astype(np.float16)
         w, z = (np.zeros(turns * 128 * 128, np.float32) for _ in range(2))
-        timed.append(time_kernel(kernel[20](x, w, z), advise=True))
+        timed.append(time_kernel(kernel[4](x, w, z), advise=True))
     assert_named("ping_pong", *timed, file, "// slow")
     assert "ping-pong" not in {each.rule for each in timed[1].advice}
-    of_sides = timed[0].advice[0].text.partition("; in all wait ")[2]
+    advice = next(each for each in timed[0].advice if each.rule == "ping-pong")
+    of_sides = advice.text.partition("; in all wait ")[2]
     assert of_sides == "AICs 55% of the time for AIVs and AIVs 79% of the time for AICs"
 
 
@@ -162,7 +163,7 @@ VECTOR_FUNCTIONS = {
 
 
 @needs_compiler
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("cause", VECTOR_FUNCTIONS)
 def test_vector_functions_hear_what_bounds_them(cause):
     file, timed = PAIRS / f"{cause}.cpp", []
@@ -203,9 +204,9 @@ def test_values_that_find_no_register_are_named_and_charged_nothing():
 
 
 UNMODELLED = {
-    "same_addresses": CppPair(40, 40, 8192, inputs="xw"),
-    "colliding_atomics": CppPair(40, 40, 40 * 2048, inputs="xz"),
-    "scalar_reads": CppPair(40, 40, 8 * 2048),
+    "same_addresses": CppPair(8, 8, 8192, inputs="xw"),
+    "colliding_atomics": CppPair(8, 8, 8 * 2048, inputs="xz"),
+    "scalar_reads": CppPair(8, 8, 8 * 2048),
 }
 """Causes that the timing model charges nothing for: the slow form takes no longer."""
 
@@ -239,7 +240,7 @@ a core that load the same rows of A; and barriers in place of the flags that `ad
 
 
 @needs_compiler
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("example", CASES)
 def test_examples_hear_nothing_that_is_not_true(example):
     file, name = example
@@ -285,6 +286,7 @@ def test_a_product_hears_of_the_chunks_that_are_best():
     assert slow.advice[0].tried == "tiles 2 times as large"
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("cause", TIK)
 def test_tik_programs_hear_why_they_are_slow(cause):
     file = PAIRS / "tik_kernels.py"

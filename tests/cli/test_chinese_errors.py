@@ -3,7 +3,9 @@
 import ast
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -36,10 +38,22 @@ def text_of(node: ast.expr) -> str | None:
     return None
 
 
+@cache
+def nodes_of_source() -> dict[Path, list[ast.AST]]:
+    """Return what the source is made of, by its files."""
+    return {path: [*ast.walk(ast.parse(path.read_text()))] for path in SOURCE.rglob("*.py")}
+
+
 def declared() -> Iterator[tuple[str, str]]:
     """Yield the requirements and the whole sentences of errors that the source has."""
-    paths = [p for p in SOURCE.rglob("*.py") if p.relative_to(SOURCE).parts[0] in PACKAGES]
-    for node in (each for path in sorted(paths) for each in ast.walk(ast.parse(path.read_text()))):
+    for path, nodes in nodes_of_source().items():
+        if path.relative_to(SOURCE).parts[0] in PACKAGES:
+            yield from refused(nodes)
+
+
+def refused(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
+    """Yield the requirements and the whole sentences of a file."""
+    for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) > 1:
             kinds = {"refuse": "requirement", "Violation": "requirement", "unable": "sentence"}
             text = text_of(node.args[1])
@@ -51,18 +65,20 @@ def sentence_of(kind: str, text: str) -> str:
     return f"--shape must {text}, got 7" if kind == "requirement" else text
 
 
-SENTENCES = sorted({(kind, sentence_of(kind, text)) for kind, text in declared()})
+@cache
+def sentences() -> list[tuple[str, str]]:
+    return sorted({(kind, sentence_of(kind, text)) for kind, text in declared()})
 
 
 @pytest.mark.parametrize("kind", COVERED)
 def test_the_number_of_sentences_with_chinese_does_not_fall(kind):
-    of_kind = [text for each, text in SENTENCES if each == kind]
+    of_kind = [text for each, text in sentences() if each == kind]
     covered = [text for text in of_kind if CHINESE.search(error_text(text))]
     assert len(covered) >= COVERED[kind], f"{len(covered)} of {len(of_kind)}"
 
 
 def test_no_sentence_is_half_chinese():
-    for _, text in SENTENCES:
+    for _, text in sentences():
         said = error_text(text)
         if said != text:
             assert CHINESE.search(said)
@@ -71,8 +87,7 @@ def test_no_sentence_is_half_chinese():
 
 def test_requirements_are_lines_of_the_source():
     """A line of what a value must be is declared somewhere."""
-    trees = (ast.parse(path.read_text()) for path in SOURCE.rglob("*.py"))
-    nodes = (node for tree in trees for node in ast.walk(tree))
+    nodes = chain.from_iterable(nodes_of_source().values())
     needs = "\n".join(str(n.value) for n in nodes if isinstance(n, ast.Constant))
     gone = []
     for english in catalogue("errors"):

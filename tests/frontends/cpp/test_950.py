@@ -205,6 +205,7 @@ OF_2201 = {
 }
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", sorted(of_2201()))
 def test_functions_of_2201_are_refused_with_what_replaces_them(name):
     """Each compiles for 2201, and for 3510 it is one sentence."""
@@ -283,6 +284,7 @@ FILL = """
   DataCopy(zg, zu, 1024);"""
 
 
+@pytest.mark.thinned(3)
 @needs_compiler
 @pytest.mark.parametrize("kind", ["int8_t", "uint8_t", "int64_t"])
 def test_duplicate_fills_bytes_and_long_integers_up_to_the_count(kind):
@@ -315,6 +317,7 @@ STORES = {
 }
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("chip", [CHIP, "Ascend910B3"])
 @pytest.mark.parametrize(("kind", "word"), [("float32", "float"), ("float16", "half")])
 def test_atomic_stores_add(chip, kind, word):

@@ -160,14 +160,19 @@ def bodies():
 
 
 @pytest.fixture(scope="module")
-def late():
-    return kernels(bodies(), "GM_ADDR x, GM_ADDR z", chip=CHIP)
+def late(chosen):
+    of_test = {f"{case['name']}_{case['kind']}" for case in chosen("test_values")}
+    left_out = {f"{name}_{kind}" for name, kind in CASES} - of_test
+    needed = {name: body for name, body in bodies().items() if name not in left_out}
+    return kernels(needed, "GM_ADDR x, GM_ADDR z", chip=CHIP)
 
 
 @pytest.fixture(scope="module")
-def earlier():
-    chosen = {n: b for n, b in bodies().items() if not n.startswith("index_")}
-    return kernels(chosen, "GM_ADDR x, GM_ADDR z", chip=A2)
+def earlier(chosen):
+    of_test = {f"{case['name']}_{case['kind']}" for case in chosen("test_2201_refuses_the_types")}
+    left_out = {f"{name}_{kind}" for name, kind in CASES} - of_test
+    needed = {name: body for name, body in bodies().items() if name not in left_out}
+    return kernels(needed, "GM_ADDR x, GM_ADDR z", chip=A2)
 
 
 def run(made, name, kind):
@@ -175,6 +180,7 @@ def run(made, name, kind):
     return [f.message for f in getattr(made, name)[1](x, z).findings], x, z
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_values(late, name, kind):
     said, x, z = run(late, f"{name}_{kind}", kind)
@@ -184,6 +190,7 @@ def test_values(late, name, kind):
     assert z.tobytes() == expected.astype(z.dtype).tobytes()
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("name", "kind"), [c for c in CASES if c[0] != "index"])
 def test_2201_refuses_the_types(earlier, name, kind):
     said, *_ = run(earlier, f"{name}_{kind}", kind)

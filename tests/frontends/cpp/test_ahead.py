@@ -104,6 +104,7 @@ def test_a_launch_that_was_in_order_is_known_to_the_next_process():
     assert left[0][1] == 1
 
 
+@pytest.mark.sweep
 def test_a_launch_out_of_order_is_never_known(tmp_path):
     text = (EXAMPLES / "matmul_leaky_relu.cpp").read_text()
     (tmp_path / "cube_tiles.h").write_text((EXAMPLES / "cube_tiles.h").read_text())

@@ -116,6 +116,7 @@ SCALARS = {
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("call", SCALARS)
 def test_a_scalar_access_behind_its_buffer_is_found(call):
     """The element is the first one of the next buffer."""
@@ -209,6 +210,7 @@ extern "C" __global__ __aicore__ void k(__gm__ float* x) {
 """
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("body", "extent"),
     [

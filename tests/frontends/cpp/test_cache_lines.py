@@ -67,6 +67,7 @@ LOADS = (
 )
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     ("cleaned", "fresh"),
     [
@@ -97,6 +98,7 @@ def test_the_values_of_lines_that_were_never_held_are_fresh():
     assert (found, y[0]) == ([old_read(1, 0)], 100)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("order", ["program", "late"])
 def test_a_store_into_an_old_line_takes_old_bytes_back(order):
     for held, cleaned, right in [
@@ -111,6 +113,7 @@ def test_a_store_into_an_old_line_takes_old_bytes_back(order):
         assert x.tolist() == [*line[:4], 0, *line[5:], *NEW[16:]]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("order", ["program", "late"])
 @pytest.mark.parametrize("write", [COPY, "WriteGmByPassDCache((__gm__ int32_t*)x + 2, 100);"])
 def test_what_is_written_past_a_changed_line_is_overwritten(write, order):
@@ -129,6 +132,7 @@ def test_what_is_written_past_a_changed_line_is_overwritten(write, order):
         assert x[2] == (2 if order == "late" and not right else 100)
 
 
+@pytest.mark.sweep
 def test_a_copy_beside_a_changed_line_is_none_of_its_business():
     assert run("g.SetValue(4, 7);", "DataCopy(g[16], t, 16);")[0] == []
     assert run("g.SetValue(4, 7);", "DataCopy(t, g[8], 8);", "g.SetValue(5, 8);")[0] == []
@@ -136,6 +140,7 @@ def test_a_copy_beside_a_changed_line_is_none_of_its_business():
     assert run("g.SetValue(20, 7);", rows)[0] == []
 
 
+@pytest.mark.sweep
 def test_the_scalar_unit_reads_its_own_stores():
     for order in ("program", "late"):
         found, _, y = run("g.SetValue(4, 7);", "h.SetValue(0, g.GetValue(4) + 1);", order=order)
@@ -235,6 +240,7 @@ def test_cores_share_a_line_behind_dcci_and_a_signal(engine, order):
     )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("engine", "order"), ENGINES)
 def test_a_line_that_another_core_copied_into_takes_old_bytes_back(engine, order):
     load, copy = "if (b == 1) g.GetValue(3);", f"if (b == 0) {{ {COPY} }}"
@@ -247,6 +253,7 @@ def test_a_line_that_another_core_copied_into_takes_old_bytes_back(engine, order
         assert x[:16].tolist() == [*line[:3], 5, *line[4:16]]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 def test_a_copy_and_another_cores_store_share_no_line(engine):
     steps = "if (b == 0) DataCopy(g[8], t, 8);", "else g.SetValue({}, 5);"
@@ -267,6 +274,7 @@ def test_what_a_pointer_stores_is_in_the_line_that_is_held():
         assert (found, x[:6].tolist(), y[0]) == ([], [0, 1, 2, 43, 9, 5], 43)
 
 
+@pytest.mark.sweep
 def test_a_core_that_takes_blocks_in_turns_begins_each_with_a_clean_cache():
     body = """GlobalTensor<int32_t> g; g.SetGlobalBuffer((__gm__ int32_t*)x);
 LocalTensor<int32_t> t(TPosition::VECIN, 0, 16);

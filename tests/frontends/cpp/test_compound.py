@@ -45,6 +45,7 @@ TWO_CASES = [
 ]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(("name", "oracle", "to", "of", "result", "source"), TWO_CASES)
 def test_two_vectors_are_joined_and_converted(name, oracle, to, of, result, source):
     rng = np.random.default_rng(1)

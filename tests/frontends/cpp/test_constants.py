@@ -50,6 +50,7 @@ def module(request):
     return kernels(bodies, "GM_ADDR x", TABLES)
 
 
+@pytest.mark.thinned(2)
 def test_tables_are_copied(module):
     x = np.zeros(32, np.float16)
     assert module.halves[1](x).findings == ()

@@ -75,6 +75,7 @@ def test_results_of_filling_that_are_stored_are_found(engine: str, checks: str) 
     assert launched(ROWS, ADD, STORE, checks="usual", engine=engine) == []
 
 
+@pytest.mark.sweep
 @ENGINES
 def test_results_of_filling_that_stay_behind_are_nothing(engine: str) -> None:
     """A whole block is computed, and its data alone are stored: the usual way of a tail."""
@@ -107,6 +108,7 @@ def test_filling_that_is_written_over_is_data(engine: str) -> None:
 SUM = "    WholeReduceSum(b, a, {count}, 1, 1, 1, 8);"
 
 
+@pytest.mark.sweep
 @ENGINES
 def test_lanes_that_are_taken_together_with_filling_are_found_where_they_are_read(
     engine: str,
@@ -126,6 +128,7 @@ def test_the_first_reader_of_filling_is_named(engine: str) -> None:
     assert launched(ROWS, summed, FIRST, engine=engine) == said
 
 
+@pytest.mark.sweep
 @ENGINES
 def test_elements_that_are_picked_from_among_filling_are_data(engine: str) -> None:
     pick = """\
@@ -139,6 +142,7 @@ def test_elements_that_are_picked_from_among_filling_are_data(engine: str) -> No
     assert launched(ROWS, pick.format(pattern=2), store, engine=engine) == said
 
 
+@pytest.mark.sweep
 @ENGINES
 def test_a_broadcast_passes_filling_on(engine: str) -> None:
     tail = "    Brcb(b, a, 1, {1, 8});"
@@ -168,6 +172,7 @@ def test_filling_goes_through_a_workspace(engine: str, scratch: tuple[str, ...])
     assert launched(PACKED, BACK.format("Adds(b, c, 1.0f, 16);"), STORE, **whole) == []
 
 
+@pytest.mark.sweep
 @ENGINES
 def test_results_of_filling_in_a_workspace_are_nothing_until_they_are_stored(engine: str) -> None:
     store = "    DataCopy(wg[at], b, 16);"
@@ -176,6 +181,7 @@ def test_results_of_filling_in_a_workspace_are_nothing_until_they_are_stored(eng
     assert launched(ROWS, ADD, store, engine=engine) == said
 
 
+@pytest.mark.sweep
 @ENGINES
 def test_each_core_counts(engine: str) -> None:
     said = [("filling-read", filled("vadds.src", 56, "runs of 4 B", 18), 4)]
@@ -189,6 +195,7 @@ def test_each_core_counts(engine: str) -> None:
     ] == said
 
 
+@pytest.mark.sweep
 @ENGINES
 def test_cores_that_differ_are_judged_each(engine: str) -> None:
     tail = TAIL.replace("1, 20,", "1, GetBlockIdx() == 3 ? 20u : 32u,")
@@ -214,6 +221,7 @@ def test_uninitialised_bytes_beside_filling_are_still_found(engine: str) -> None
     assert one == ("uninitialised", f"{said} repeat 0, lane 8", 1)
 
 
+@pytest.mark.sweep
 @ENGINES
 def test_the_copies_of_another_architecture_fill_alike(engine: str) -> None:
     on = {"engine": engine, "chip": "Ascend950PR_9589"}
@@ -265,6 +273,7 @@ int main() {
 """
 
 
+@pytest.mark.sweep
 def test_filling_goes_from_a_programs_launch_to_the_next(tmp_path: Path) -> None:
     (tmp_path / "p.asc").write_text(PROGRAM.replace("COUNT", "8"))
     code, out, _ = cli(tmp_path, "run", "p.asc", "--checks", "all", "--json")

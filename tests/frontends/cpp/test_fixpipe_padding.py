@@ -87,6 +87,7 @@ FORMS = {"NZ": NZ.format(rows=16), "ND": ND.format(columns=16, rows=16)}
 SHAPES = {(16, 13): 192, (13, 16): 192, (13, 13): 4 * (256 - 169)}
 
 
+@pytest.mark.thinned(6)
 @ENGINES
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("form", FORMS)
@@ -96,6 +97,7 @@ def test_padding_that_is_computed_with_and_stored_is_found(form, shape, engine):
     assert launched(FORMS[form], DATA, **options) == []
 
 
+@pytest.mark.thinned(4)
 @ENGINES
 @pytest.mark.parametrize("form", FORMS)
 def test_padding_is_nothing_without_usecheck_nor_where_nobody_needs_it(form, engine):
@@ -110,6 +112,7 @@ def test_a_tile_without_padding_has_none():
         assert launched(form, ALL, (16, 16), checks="all") == []
 
 
+@pytest.mark.sweep
 def test_lanes_that_are_taken_together_with_padding_are_found_where_they_are_read():
     sums = "WholeReduceSum(v, u, {}, 1, 1, 1, 8);"
     first = "DataCopyPad(yg, v, DataCopyExtParams(1, 4, 0, 0, 0));"
@@ -121,6 +124,7 @@ def test_lanes_that_are_taken_together_with_padding_are_found_where_they_are_rea
     assert launched(NZ.format(rows=16), first, vector=sums.format(13), checks="all") == []
 
 
+@pytest.mark.sweep
 @ENGINES
 @pytest.mark.parametrize("checks", ["usual", "all"])
 def test_what_no_product_wrote_stays_uninitialised(checks, engine):
@@ -137,6 +141,7 @@ def test_what_no_product_wrote_stays_uninitialised(checks, engine):
     ]
 
 
+@pytest.mark.thinned(2)
 @ENGINES
 @pytest.mark.parametrize("checks", ["usual", "all"])
 def test_a_tile_that_is_too_large_for_an_output_stays_uninitialised(checks, engine):

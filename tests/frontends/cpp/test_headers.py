@@ -115,6 +115,7 @@ def test_parameters_that_python_has_words_for_end_in_an_underscore(folder: Path)
     np.testing.assert_array_equal(np.load(folder / "z.npy"), x + x)
 
 
+@pytest.mark.sweep
 def test_a_header_of_the_same_name_may_include_another(folder: Path) -> None:
     x, z = np.arange(256, dtype=np.float16), np.zeros(256, np.float16)
     assert cubecore.load(folder / "conditions.cpp").k[1](x, z).findings == ()
@@ -142,6 +143,7 @@ extern "C" __global__ __aicore__ void k(GM_ADDR x, GM_ADDR z) {
 """
 
 
+@pytest.mark.sweep
 def test_names_of_the_kit_that_no_page_has(tmp_path: Path) -> None:
     """Its headers, its constants, and calls that clang finds by their arguments."""
     write_files(tmp_path, {"kit.cpp": KIT})
@@ -168,6 +170,7 @@ extern "C" __global__ __aicore__ void k(GM_ADDR x) {{}}
 """
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("header", "own", "value"),
     [

@@ -41,6 +41,7 @@ def host(cores, m, n, k, *more):
     return TCubeTiling.from_bytes(raw[:BYTES])
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(
     ("shape", "simple"),
     [
@@ -60,6 +61,7 @@ def test_a_simple_tiling_is_taken_where_it_costs_little(shape, simple):
     assert cycles <= 1.03 * least
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("shape", [(20, 4096, 4096, 4096), (7, 1000, 999, 128), (3, 80, 112, 64)])
 def test_a_fast_tiling_stays_where_a_simple_one_is_slow(shape):
     t = host(*shape)

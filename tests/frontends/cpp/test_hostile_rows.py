@@ -160,16 +160,18 @@ CASES = [
 ALL = FUNCTIONS | OF_FLOAT
 
 
-def bodies():
+def bodies(cases):
     """Yield the kernels by their names."""
-    for name, kind, n in CASES:
+    for name, kind, n in cases:
         head = f"using T = {KINDS[kind]};\nFrame<T> f(x, y, z);\n"
         yield f"{name}_{kind}_{n}", head + ALL[name][0].format(n=n)
 
 
 @pytest.fixture(scope="module")
-def module():
-    return kernels(dict(bodies()), "GM_ADDR x, GM_ADDR y, GM_ADDR z", BEFORE)
+def module(chosen):
+    of_test = chosen("test_a_function_of_rows_is_close")
+    cases = [(case["name"], case["kind"], case["n"]) for case in of_test]
+    return kernels(dict(bodies(cases)), "GM_ADDR x, GM_ADDR y, GM_ADDR z", BEFORE)
 
 
 def hostile(kind, n):
@@ -208,6 +210,7 @@ def units(got, exact, terms):
     return np.where(same, 0, np.where(np.isnan(off), np.inf, off))
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(("name", "kind", "n"), CASES)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_function_of_rows_is_close(module, name, kind, n):

@@ -102,6 +102,7 @@ def test_a_kernel_launch_project_is_built_run_and_verified_by_its_own_script(tmp
     assert (code, out.startswith("sample: run.sh failed: ")) == (1, True)
 
 
+@pytest.mark.sweep
 def test_findings_do_not_keep_a_script_from_its_verification(tmp_path):
     project(tmp_path / "sample", "WaitFlag<HardEvent::MTE2_V>(0); SetFlag<HardEvent::MTE2_V>(0);")
     code, out, err = cli(tmp_path, "sample", "sample")

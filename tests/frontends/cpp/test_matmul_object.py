@@ -152,6 +152,7 @@ def local(template: Any, addresses: tuple[int, ...]) -> tuple[Any, ...]:
     return template, *kept
 
 
+@pytest.mark.thinned(4)
 @both_chips
 @pytest.mark.parametrize("template", ["NORM", "MDL"])
 def test_object_issues_what_our_kernel_issues(template: str, chip: str) -> None:
@@ -175,7 +176,7 @@ def test_object_issues_what_our_kernel_issues(template: str, chip: str) -> None:
 @both_chips
 @pytest.mark.parametrize("order", ["program", "late", "random:3"])
 @pytest.mark.parametrize("body", [ALL, TILES])
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(6)
 def test_clients_on_aivs(body: str, order: str, chip: str) -> None:
     plan = planned(mix=True, chip=chip)
     arrays = data(120, 272, 200)
@@ -185,6 +186,7 @@ def test_clients_on_aivs(body: str, order: str, chip: str) -> None:
     np.testing.assert_array_equal(arrays["c"], exact)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("iterate_order", [0, 1])
 @both_chips
 @pytest.mark.parametrize("template", ["NORM", "MDL"])
@@ -215,7 +217,7 @@ def test_a_mix_launch_takes_as_long_as_our_kernel() -> None:
         ("NBuffer33", ALL, "__cube__"),
     ],
 )
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 def test_policies_leave_out_tiles_on_one_side(policy: str, body: str, kind: str) -> None:
     mix = kind == "__aicore__"
     plan = planned("MDL" if policy == "NBuffer33" else "NORM", mix=mix)
@@ -231,6 +233,7 @@ def test_policies_leave_out_tiles_on_one_side(policy: str, body: str, kind: str)
     np.testing.assert_array_equal(arrays["c"], np.where(kept, exact, np.nan))
 
 
+@pytest.mark.sweep
 def test_an_aiv_that_ends_before_the_registration_is_refused() -> None:
     leave = "  if ASCEND_IS_AIV {{ if (GetBlockIdx() == 3) return; }}\n  REGIST_MATMUL_OBJ("
     text = TEXT.replace("  REGIST_MATMUL_OBJ(", leave).format(
@@ -306,6 +309,7 @@ DataCopy(held.Get<float>(), p.c, 16);
     assert {finding.id for finding in left.findings} == ({"race-war"} if found else set())
 
 
+@pytest.mark.sweep
 def test_channels_split_into_fractals_of_eight() -> None:
     m, n, k = 64, 256, 64
     plan = cubecore.plan(m=m, n=n, k=k, bias="float32", cores=1, chip=CHIP, template="NORM")
@@ -340,6 +344,7 @@ def example() -> Any:
     return cubecore.load(EXAMPLES / "matmul_object.cpp", chip=CHIP, trace=True).leaky_product
 
 
+@pytest.mark.sweep
 def test_example_takes_tiles_ahead() -> None:
     fields = {"singleCoreM": 128, "singleCoreN": 256, "baseM": 64, "baseN": 128}
     tiling = cubecore.plan(

@@ -88,6 +88,7 @@ def operands() -> tuple[Any, Any]:
     return a, b
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("name", ["NORMAL", "BSNGD", "SBNGD", "BNGS1S2"])
 @pytest.mark.parametrize(
     ("sync", "each"), [("false", INTO_UB), ("false", IN_SPACE), ("true", LAID_OUT)]
@@ -120,6 +121,7 @@ if ASCEND_IS_AIC {
 """
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("body", "macro"), [(ROOM + INTO_ROOM, ""), (ON_CUBE, "#define ASCENDC_CUBE_ONLY")]
 )
@@ -132,6 +134,7 @@ def test_a_batch_comes_to_the_unified_buffer_or_to_global_memory(body: str, macr
     np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8").transpose(0, 2, 1))
 
 
+@pytest.mark.sweep
 def test_several_batches_need_a_workspace() -> None:
     body = ROOM + "mm.IterateNBatch(3, 2, 2, false);"
     raw = np.frombuffer(tiling("NORMAL").to_bytes(), np.uint8).copy()
@@ -142,6 +145,7 @@ def test_several_batches_need_a_workspace() -> None:
     assert str(caught.value).endswith(need)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("operand", ["A", "B"])
 def test_an_operand_may_be_one_number(operand: str) -> None:
     m, n = (1, N) if operand == "A" else (M, 1)
@@ -188,6 +192,7 @@ mm.End();
 """
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("operand", ["A", "B"])
 def test_two_aivs_share_what_one_of_them_loads(operand: str) -> None:
     m, n, k = (64, 100, 72) if operand == "B" else (30, 128, 72)
@@ -268,6 +273,7 @@ def own_kernel(functions: str, trans: bool, macro: str, template: str, body: str
     return cubecore.inline(text.replace("struct Product", OWN.replace("TRANS", word)), chip=CHIP).k
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("trans", [False, True])
 @pytest.mark.parametrize("functions", ["nullptr, A, nullptr", "nullptr, A, B"])
 @pytest.mark.parametrize(
@@ -366,6 +372,7 @@ def parts_kernel(body: str, trans: bool = False, macro: str = "", config: str = 
     return cubecore.inline(text.replace("struct Product", OF_PARTS), chip=CHIP).k
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("trans", [False, True])
 @pytest.mark.parametrize(
     ("macro", "body"),

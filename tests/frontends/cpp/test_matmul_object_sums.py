@@ -98,19 +98,21 @@ def launched(body: str, kind: str, template: str, **fields: int) -> tuple[Any, A
 
 @pytest.mark.parametrize("kind", ["__aicore__", "__cube__"])
 @pytest.mark.parametrize("sums", SUMS)
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(8)
 def test_sums_over_calls_are_exact_and_clean(sums: str, kind: str) -> None:
     body, times = SUMS[sums]
     c, product, part = launched(body, kind, "NORM")
     np.testing.assert_array_equal(c, product + part if times is None else times * product)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("fields", [{}, {"dbL0C": 2}], ids=str)
 def test_sums_of_several_base_blocks(fields: dict[str, int]) -> None:
     c, product, _ = launched(SUMS["anew"][0], "__aicore__", "MDL", **fields)
     np.testing.assert_array_equal(c, 2 * product)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("calls", AHEAD)
 def test_calls_that_do_not_wait_are_clean_behind_their_wait(calls: str) -> None:
     body, times = AHEAD[calls]

@@ -90,7 +90,7 @@ def drawn(rng):
 
 
 @pytest.mark.parametrize("seed", range(COUNT))
-@pytest.mark.thinned(100)
+@pytest.mark.thinned(300)
 def test_random_tiling(seed):
     rng = np.random.default_rng(seed)
     problem, tiling = drawn(rng)

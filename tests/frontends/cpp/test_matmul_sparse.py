@@ -124,6 +124,7 @@ CASES = [
 ]
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(("shape", "fields", "words", "bias", "cores"), CASES)
 def test_products(shape, fields, words, bias, cores):
     m, n, k = shape
@@ -156,6 +157,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("said", REFUSED)
 def test_a_use_that_is_refused(said):
     given = tiling(64, 64, 64, bias=False, cores=1)

@@ -63,7 +63,7 @@ def test_counter_mode_is_off_at_the_end():
 
 @pytest.mark.parametrize("times", [1, 4_200])
 @pytest.mark.parametrize("again", [False, True])
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 def test_a_count_that_was_another_instructions(again, times):
     """Blocks of the runtime hold 8,192 instructions, fewer than the longer kernel issues."""
     mask = "asc_set_vector_mask(0, 100);" if again else ""
@@ -107,12 +107,14 @@ def test_a_scalar_reads_what_was_copied_behind_dcci(element):
     assert found == ([stale] if element < 32 else [])
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("read", ["ReadGmByPassDCache(z + 3)", "ld_dev(z + 3, 0)"])
 def test_a_scalar_read_past_the_data_cache_needs_no_dcci(read):
     found, x = run(*READ, f"g.SetValue(40, {read} + 1);")
     assert (found, x[3], x[40]) == ([], 5, 6)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("store", ["WriteGmByPassDCache(z + 3, 7.0f)", "st_dev(7.0f, z + 3, 0)"])
 def test_a_scalar_read_of_a_store_past_the_data_cache_needs_dcci(store):
     steps, read = (READ[0], f"{store};"), "g.SetValue(40, g.GetValue(3) + 1);"
@@ -124,6 +126,7 @@ def test_a_scalar_read_of_a_store_past_the_data_cache_needs_dcci(store):
     ]
 
 
+@pytest.mark.sweep
 def test_an_access_past_the_data_cache_is_at_its_address():
     for call, subject in (("st_dev(7.0f, z, 4)", "st_dev"), ("ld_dev(z, 4)", "ld_dev")):
         with pytest.raises(KernelError) as caught:
@@ -148,6 +151,7 @@ DataCopy(to, b, 512);
 """
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("mask", ["uint64_t mask = 130;", "uint64_t mask[2] = {130, 0};"])
 def test_a_mask_counts_elements_in_counter_mode(mask):
     """Every second block of 16 halves: eight of them, and two elements of the ninth."""

@@ -159,6 +159,7 @@ def test_a_tiling_key_may_have_a_struct_of_its_own(project: Any, scale: float, k
     np.testing.assert_array_equal(left.outputs[0], x * np.float32(scale))
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(("key", "name"), [(0, "ScaledTiling"), (7, "LongTiling")])
 def test_fields_of_host_code_fill_a_kernels_tiling_data(
     tmp_path: Path, key: int, name: str
@@ -207,6 +208,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("change", "sentence"), CHANGES)
 def test_host_code_that_asks_for_too_much_is_refused(
     tmp_path: Path, change: tuple[str, str], sentence: str

@@ -357,6 +357,7 @@ extern "C" __global__ __aicore__ void take(GM_ADDR x, uint32_t part) {
     assert found[:2] == ["capacity", "out-of-bounds"]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("kind", "step", "doubled", "key", "template"),
     [

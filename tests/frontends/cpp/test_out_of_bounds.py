@@ -93,6 +93,7 @@ def sentences(first):
     ]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("entry", ["based", "indexed", "raw"])
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 def test_each_finding_names_the_array_of_its_pointer(module, entry, engine):
@@ -119,6 +120,7 @@ def test_a_value_is_of_its_tensor(module):
         assert message == f"the scalar value must stay inside x (0 to {4 * SIZE} B), {got}{end}"
 
 
+@pytest.mark.sweep
 def test_many_arrays_lie_apart():
     parameters = ", ".join(f"GM_ADDR a{n}" for n in range(60))
     text = f"""#include "kernel_operator.h"
@@ -176,6 +178,7 @@ def test_the_command_line_names_the_arrays(tmp_path):
     assert "findings follow from it (out-of-bounds x 2" in out
 
 
+@pytest.mark.sweep
 def test_programs_name_their_allocations(tmp_path):
     (tmp_path / "main.cpp").write_text(
         '#include "acl/acl.h"\n'

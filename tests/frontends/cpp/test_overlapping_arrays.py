@@ -69,6 +69,7 @@ def launched(bodies, **options):
     return {name: told(run) for name, run in zip(bodies, runs, strict=True)}
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("engine", ["lockstep", "reference"])
 def test_two_tensors_in_ub(engine):
     bodies = {
@@ -109,6 +110,7 @@ BY_ONE_LINE = {
 LINES_OF_SUM = SUM.replace("DataCopy(a, gx, 256);", "{a}").replace("DataCopy(b, gy, 256);", "{b}")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("engine", ["lockstep", "reference"])
 def test_rows_of_which_some_lie_in_both_tensors(engine):
     bodies = {
@@ -129,6 +131,7 @@ def test_rows_of_which_some_lie_in_both_tensors(engine):
             assert f"[0, 1024) and [{1024 - overlap}, {2048 - overlap})" in text
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("engine", ["lockstep", "reference"])
 def test_both_tensors_are_written_by_one_line(engine):
     bodies = {
@@ -170,6 +173,7 @@ MANY = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("engine", ["lockstep", "reference"])
 def test_what_is_destroyed_in_other_ways(engine):
     ready = "SetFlag<HardEvent::MTE2_V>(0); WaitFlag<HardEvent::MTE2_V>(0);"
@@ -201,6 +205,7 @@ SetFlag<HardEvent::M_FIX>(0); WaitFlag<HardEvent::M_FIX>(0);
 Fixpipe(gc, c, FixpipeParamsV220(16, 16, 16, 16, false));"""
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("engine", ["lockstep", "reference"])
 def test_two_tensors_in_l1(engine):
     bodies = {
@@ -233,6 +238,7 @@ asc_sync_notify(PIPE_V, PIPE_MTE3, EVENT_ID1); asc_sync_wait(PIPE_V, PIPE_MTE3, 
 asc_copy_ub2gm((__gm__ float*)z + 256 * asc_get_block_idx(), c, 1024);"""
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("engine", ["lockstep", "reference"])
 def test_two_pointers_of_the_c_api(engine):
     waits = {"": "", "barrier": "asc_sync_pipe(PIPE_MTE2);"}
@@ -300,6 +306,7 @@ REUSED_BUFFERS = {
 }
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("engine", ["lockstep", "reference"])
 def test_memory_that_is_used_again(engine):
     bodies = {case: f"{DECLARED}{body} {STORED}" for case, body in REUSED.items()}
@@ -331,6 +338,7 @@ asc_copy_gm2ub(a, g, 512); {COPIED} asc_sync_pipe(PIPE_V); asc_add(c, a, a, 256)
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("engine", ["lockstep", "reference"])
 def test_pointers_whose_memory_is_used_again(engine):
     bodies = {case: POINTED + body for case, body in REUSED_POINTERS.items()}

@@ -33,7 +33,7 @@ def multiplied(made, **options):
 
 @pytest.mark.parametrize("order", ["program", "late", "early", "random:3"])
 @pytest.mark.parametrize(("name", "launch"), [(NAME, launched), (PRODUCT, multiplied)])
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 def test_an_example_leaves_what_its_twin_leaves(name, launch, order):
     python = twin(name)
     compiled = cubecore.load(EXAMPLES / f"{name}.cpp", chip=CHIP)[name]
@@ -109,7 +109,7 @@ def test_there_are_30_faults():
 
 
 @pytest.mark.parametrize("name", FAULTS)
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(20)
 def test_a_fault_is_found(name):
     assert found_in(TEXT.replace(*FAULTS[name]))
 

@@ -45,6 +45,7 @@ def stored(store, clean, late, **options):
     return [f"{f.id} {f.location.line - FIRST}: {f.message}" for f in ran.findings], y
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(("store", "clean", "late"), CLEANED)
 def test_a_copy_reads_what_the_scalar_unit_stored_behind_dcci(store, clean, late):
     for order in ("program", "late"):
@@ -53,6 +54,7 @@ def test_a_copy_reads_what_the_scalar_unit_stored_behind_dcci(store, clean, late
         assert np.array_equal(y, np.arange(64) + 1)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(("store", "clean", "late"), LEFT)
 def test_a_copy_before_dcci_reads_around_the_data_cache(store, clean, late):
     pointer = (
@@ -76,6 +78,7 @@ def test_the_scalar_unit_reads_what_a_pointer_stored():
     assert y[0] == 7
 
 
+@pytest.mark.sweep
 def test_memory_that_nothing_stored_to_stays_uninitialised_beside_lines_that_were():
     half = POINTER.replace("w)[n]", "w)[n / 2]")
     (found,), _ = stored(half, WHOLE, "")
@@ -103,6 +106,7 @@ DataCopy(h[512 + 64 * {last}], t, 64);
 """Cores of which one parts from the others between reads of values; `last` may be one block."""
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(("last", "races"), [("block", False), ("0", True)])
 @pytest.mark.parametrize("outputs", [(), ("z",)])
 def test_stores_by_pointers_stay_where_cores_part(last, races, outputs):
@@ -115,6 +119,7 @@ def test_stores_by_pointers_stay_where_cores_part(last, races, outputs):
     assert np.array_equal(z[:512].reshape(8, 64)[:, 0], [1, 1, 1, 1, 1, 2, 1, 1])
 
 
+@pytest.mark.sweep
 def test_what_an_instruction_leaves_uninitialised_is_no_store_of_a_pointer():
     body = """LocalTensor<half> t(TPosition::VECIN, 0, 64); GlobalTensor<half> g;
 g.SetGlobalBuffer((__gm__ half*)x);
@@ -158,6 +163,7 @@ int main() {
 """
 
 
+@pytest.mark.sweep
 def test_padding_that_a_program_copies_through_global_memory(tmp_path):
     (tmp_path / "padded.asc").write_text(PADDED)
     code, out, err = cli(tmp_path, "run", "padded.asc")

@@ -189,6 +189,7 @@ def test_a_mix_kernel_whose_aic_sends_nothing_is_stopped(tmp_path):
     assert (code, err) == (1, f"deadlock, no core sends a signal: {'; '.join(waits)}\n")
 
 
+@pytest.mark.sweep
 def test_kernels_of_other_files_by_aclrt_launch_kernel(tmp_path):
     launch = "add_queued<<<8, nullptr, stream>>>(a"
     main = MAIN.replace("COPY_Y", COPY).replace(

@@ -85,6 +85,7 @@ def built(tmp_path_factory):
     return folder
 
 
+@pytest.mark.sweep
 def test_objects_are_linked_to_a_program(built):
     done = subprocess.run(["./demo"], cwd=built, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "wrong: 0, words: 1\n", "")
@@ -234,6 +235,7 @@ python3 gen_data.py 3 4
 """
 
 
+@pytest.mark.sweep
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake is here")
 def test_a_part_of_a_project_is_a_sample(tmp_path):
     """Its program alone is built, for the chip that its README names."""

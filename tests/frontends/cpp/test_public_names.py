@@ -198,6 +198,7 @@ def test_fills_with_one_value_need_no_order(public, waits, kinds):
     assert (found, z.reshape(3, 64)[:, 0].tolist()) == (kinds, [1, 1, 2])
 
 
+@pytest.mark.sweep
 def test_the_aics_of_a_mix_leave_a_fill_to_its_aivs():
     """The page goes by way of UB, which an AIC does not have."""
     body = """
@@ -250,6 +251,7 @@ def test_a_function_without_a_definition_is_named():
 ROUNDINGS = ("CeilDiv", "ConstCeil", "DivCeil", "CeilAlign", "AlignUp", "Ceil", "Align")
 
 
+@pytest.mark.sweep
 def test_roundings_that_a_file_defines_for_itself_come_first():
     own = "template <typename A, typename B> A {name}(A a, B) {{ return a + 1; }}\n"
     calls = "".join(

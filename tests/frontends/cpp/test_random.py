@@ -39,6 +39,7 @@ def answer(kernel, text, order):
     return "", findings, run.issued, cycles, given[2].tobytes()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("first", "count"), [*FILES, (KERNELS, 5)])
 def test_random_kernels_are_their_twins(first, count):
     texts = drawn(first, count)

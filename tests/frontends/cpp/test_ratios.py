@@ -44,6 +44,7 @@ def wanted(aic: bool, aivs: int, blocks: int) -> list[list[tuple[int, ...]]]:
     return [[(1, blocks, 0, 1, 1)] * blocks * aic, each]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(("kind", "task", "aic", "aivs"), RATIOS)
 def test_cores_know_the_ratio_that_their_kernel_says(kind, task, aic, aivs):
     x = np.zeros(256, np.int32)
@@ -78,6 +79,7 @@ NAMED = """
 """
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("task", [NUMBERED, NAMED], ids=["numbers", "names"])
 @pytest.mark.parametrize("default", ["", "KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);"])
 def test_a_tiling_key_has_the_ratio_of_its_own_type(task, default):
@@ -165,6 +167,7 @@ def products(aivs: int, share: str, order: str = "program"):
     return kernel[BLOCKS](a, w, c), w, c, square
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("order", ["program", "late", "early"])
 @pytest.mark.parametrize("aivs", [1, 2])
 def test_signals_of_all_modes_go_to_the_aivs_that_a_block_has(aivs, order):
@@ -175,6 +178,7 @@ def test_signals_of_all_modes_go_to_the_aivs_that_a_block_has(aivs, order):
     assert np.array_equal(w, np.roll(square, -1024 // aivs))
 
 
+@pytest.mark.sweep
 def test_a_kernel_for_two_aivs_with_one_leaves_half_of_its_result_unwritten():
     ran, _, c, square = products(1, "2")
     half = BLOCKS * 512
@@ -191,6 +195,7 @@ def test_a_timeline_has_the_aivs_of_the_ratio(aivs):
     assert lanes == {"AIC", *(f"AIV{n}" for n in range(aivs))}
 
 
+@pytest.mark.sweep
 def test_a_matmul_object_serves_the_one_aiv_of_its_block():
     plan = planned(mix=True)
     arrays = data(120, 272, 200)

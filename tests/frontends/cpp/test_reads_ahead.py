@@ -129,6 +129,7 @@ def numbers(seed):
     return np.random.default_rng(seed).integers(-50, 300, 4 * 256).astype(np.int32)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "first", [0, *(pytest.param(n, marks=pytest.mark.sweep) for n in range(3, 150, 3))]
 )
@@ -289,6 +290,7 @@ def test_a_value_that_another_core_changes_is_asked_for(module, both):
     assert not both(module["raced"], 3, x, np.zeros_like(x))[2]
 
 
+@pytest.mark.sweep
 def test_long_rows_are_asked_for_seldom(both):
     text = FRAME.replace("BETWEEN", "for (int32_t n = 0; n < 256; ++n) second += a.GetValue(n);")
     few, all_, _ = both(
@@ -297,6 +299,7 @@ def test_long_rows_are_asked_for_seldom(both):
     assert 20 * few < all_
 
 
+@pytest.mark.sweep
 def test_elements_are_copied_one_by_one_by_cores_that_differ():
     """Values of which most come once, of 1 to 4 bytes, with zeros of both signs among them."""
     body = """

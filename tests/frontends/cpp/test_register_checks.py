@@ -83,6 +83,7 @@ def late():
     return kernels(bodies(), PARAMETERS, **options)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", RACES)
 def test_another_order_shows_a_missing_barrier(built, late, name):
     for side, same in (("right", True), ("wrong", False)):

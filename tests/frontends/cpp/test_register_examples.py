@@ -46,6 +46,7 @@ def test_rows_of_softmax_are_those_of_float64(softmax, rows):
     assert run.findings == ()
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("rows", [1, 24, 64])
 def test_normalised_rows_are_those_of_float64(rows):
     made = cubecore.load(EXAMPLES / "reg_layernorm.cpp", chip=CHIP, checks="all").reg_layernorm
@@ -102,7 +103,7 @@ def given_to(name, size):
         *(("reg_mx_quantise", 1), ("reg_mx_quantise", 4)),
     ],
 )
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(9)
 def test_the_twin_in_python_leaves_the_same_bytes_in_the_same_time(name, size, order):
     arguments = given_to(name, size)
     compiled = getattr(cubecore.load(EXAMPLES / f"{name}.cpp", chip=CHIP), name)

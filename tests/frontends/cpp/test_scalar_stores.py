@@ -170,6 +170,7 @@ def test_the_c_api_is_never_ordered_behind_a_store(pipe):
     assert run(f"raw flag {pipe}")[1] == []
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("pipe", CONSUMERS)
 @pytest.mark.parametrize("order", ORDERS)
 def test_other_orders_show_a_store_that_nothing_orders(order, pipe):

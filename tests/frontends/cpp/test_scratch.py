@@ -52,6 +52,7 @@ def test_an_array_that_is_no_workspace_must_hold_what_was_written(engine: str) -
     assert launched(copying(engine=engine)) == [("uninitialised", LEFT)]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 @pytest.mark.parametrize(
     ("pointer", "before"),
@@ -68,6 +69,7 @@ def test_a_pointer_that_the_kernel_calls_a_workspace_is_scratch(
     assert launched(copying(pointer, before, engine=engine)) == []
 
 
+@pytest.mark.sweep
 def test_a_call_for_another_array_leaves_the_workspace_as_it_is() -> None:
     assert launched(copying(before="GetUserWorkspace(x);")) == [("uninitialised", LEFT)]
     assert launched(copying(before="GetUserWorkspace(nullptr);")) == [("uninitialised", LEFT)]

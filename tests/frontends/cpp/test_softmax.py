@@ -126,7 +126,10 @@ def bodies():
     yield "later_float", FLOAT + FILL + later
 
 
-@pytest.fixture(scope="module", params=["Ascend910B3", "Ascend950PR_9589"])
+@pytest.fixture(
+    scope="module",
+    params=["Ascend910B3", pytest.param("Ascend950PR_9589", marks=pytest.mark.sweep)],
+)
 def module(request):
     return kernels(dict(bodies()), PARAMETERS, BEFORE, chip=request.param)
 

@@ -139,6 +139,7 @@ STACKS = {
 }
 
 
+@pytest.mark.sweep
 def test_members_of_headers_recursion_and_calls_through_pointers_are_told(tmp_path):
     (tmp_path / "tiles").mkdir()
     (tmp_path / "tiles" / "tile.h").write_text(HEADER)

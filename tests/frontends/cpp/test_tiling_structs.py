@@ -51,6 +51,7 @@ extern "C" __global__ __aicore__ void k(GM_ADDR z) {
 """
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("above", ["", "math/"])
 def test_an_operator_includes_what_the_repository_shares(tmp_path, above):
     """The build puts `common/inc/op_kernel` beside the operators' kernels, as `inc`."""
@@ -74,6 +75,7 @@ INSIDE = """#pragma once
 """
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("shared", ["..", "../.."])
 def test_a_folder_of_the_kernels_includes_from_beside_the_operator(tmp_path, shared):
     """Files of op_kernel/arch35 lie one folder below what the build puts side by side."""

@@ -53,6 +53,7 @@ def written(folder, includes, half):
     return folder / "k.cpp"
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("includes", [INCLUDES, INCLUDES[::-1]], ids=["host first", "device first"])
 def test_functions_that_are_alike_stand_once(tmp_path, includes):
     z = np.zeros(5, np.int32)

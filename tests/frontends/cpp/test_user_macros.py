@@ -27,6 +27,7 @@ def added(defines):
     return bool((z == 2 * x).all())
 
 
+@pytest.mark.sweep
 def test_macros_called_like_parameters_of_our_headers_compile():
     assert added(dict.fromkeys(ALL, "123"))
 
@@ -141,6 +142,7 @@ def test_a_header_of_the_users_is_read_where_it_is_included(tmp_path):
     assert cli(tmp_path, "c++", "main.cpp", "-c", "-o", "main.o") == (0, "", "")
 
 
+@pytest.mark.sweep
 def test_macros_above_the_includes_of_a_program_with_kernels_compile(tmp_path):
     text = (
         ABOVE

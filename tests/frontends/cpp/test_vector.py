@@ -32,7 +32,7 @@ BINARY_CASES = {
 
 
 @pytest.mark.parametrize("name", BINARY)
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(6)
 def test_binary_functions(name):
     a, b, _, z = BINARY_CASES[name].run()
     same(z[:300], BINARY[name](a, b)[:300])
@@ -440,6 +440,7 @@ def test_elements_are_used_as_references_to_them():
     same(z[:6], np.array(want, np.uint32))
 
 
+@pytest.mark.sweep
 def test_cores_that_wait_for_each_other():
     body = """
     GlobalTensor<int32_t> g;

@@ -49,6 +49,7 @@ FUNCTION = """__simd_vf__ inline void Doubled(__ubuf__ float* x) {
 }"""
 
 
+@pytest.mark.thinned(2)
 @needs_compiler
 @pytest.mark.parametrize("kind", ["uint16_t", "int32_t"])
 def test_a_software_loop_is_a_note_at_its_line(kind):
