@@ -183,6 +183,17 @@ def reads_memory_of_the_first_process(_: Path) -> None:
         file.read(1)
 
 
+def writes_memory_of_its_parent(_: Path) -> None:
+    subprocess.run(["sh", "-c", "exec 3<>/proc/$PPID/mem"], capture_output=True, check=True)
+
+
+def uses_files_of_its_parent(_: Path) -> None:
+    """Write to an open file of the process that runs the submission, its answer for instance."""
+    _, write = os.pipe()
+    command = f"echo forged > /proc/$PPID/fd/{write}"
+    subprocess.run(["sh", "-c", command], capture_output=True, check=True)
+
+
 def becomes_root(_: Path) -> None:
     os.setuid(0)
     if os.getuid() != 0 or "CapEff:\t0000000000000000" in Path("/proc/self/status").read_text():
@@ -244,6 +255,8 @@ ATTACKS = {
         sees_processes_of_others,
         reads_variables_of_the_caller,
         reads_memory_of_the_first_process,
+        writes_memory_of_its_parent,
+        uses_files_of_its_parent,
         becomes_root,
         starts_a_program_of_root,
         raises_its_limits,

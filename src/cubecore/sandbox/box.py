@@ -57,13 +57,18 @@ class Sandbox:
         confine()
 
     def copied_out(self, folder: Path, out: Path, most_bytes: int) -> None:
-        """Copy plain files of a scratch folder out of the box; links are not followed."""
+        """Copy plain files of a scratch folder out of the box; links are not followed.
+
+        Files that are there are left; records, which end in .json, come last.
+        """
         root = f"/proc/{self.holder.process}/root"
         opened = os.open(f"{root}{folder}", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
-            for name in sorted(os.listdir(opened))[:_MOST_FILES]:  # noqa: PTH208 - a file's number
+            names = sorted(os.listdir(opened))[:_MOST_FILES]  # noqa: PTH208 - a file's number
+            for name in sorted(names, key=lambda each: each.endswith(".json")):
                 with suppress(OSError):
-                    most_bytes -= _copied(opened, name, out / name, most_bytes)
+                    if not (out / name).exists():
+                        most_bytes -= _copied(opened, name, out / name, most_bytes)
         finally:
             os.close(opened)
 
@@ -76,7 +81,10 @@ def _copied(folder: int, name: str, out: Path, most_bytes: int) -> int:
         if not stat.S_ISREG(state.st_mode) or state.st_size > most_bytes:
             return 0
         raw = file.read(state.st_size)
-        out.write_bytes(raw)
+        part = out.with_name(f"{name}.{os.getpid()}.part")
+        part.write_bytes(raw)
+        part.chmod(0o755 if state.st_mode & stat.S_IXUSR else 0o644)
+        part.replace(out)
         return len(raw)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from cubecore.sandbox.kernel_calls import (
     bound_capabilities,
     drop_capabilities,
+    hide_memory,
     install_filter,
     keep_capabilities,
     require_no_new_privileges,
@@ -38,6 +39,7 @@ def confine() -> None:
     bound_capabilities()
     reads_any = os.getuid() == 0 and _become_nobody()
     _give_up(read_any=reads_any)
+    hide_memory()  # the programs that this process starts are the submission's; its memory is not
 
 
 def confine_holder() -> None:

@@ -12,7 +12,7 @@ APART = NEW_FILES | NEW_CGROUP | NEW_NAMES | NEW_IPC | NEW_PROCESSES | NEW_NETWO
 NO_SETUID, NO_DEVICES, NO_PROGRAMS = 2, 4, 8
 BIND, RECURSIVE, PRIVATE = 4096, 16384, 1 << 18
 DETACH = 2
-_DEATH_SIGNAL, _KEEP, _SECCOMP, _DROP, _NO_NEW, _AMBIENT = 1, 8, 22, 24, 38, 47
+_DEATH_SIGNAL, _DUMPABLE, _KEEP, _SECCOMP, _DROP, _NO_NEW, _AMBIENT = 1, 4, 8, 22, 24, 38, 47
 _FILTER, _RAISE, _CLEAR = 2, 2, 4
 _READ_ANY = 2
 """CAP_DAC_READ_SEARCH."""
@@ -122,6 +122,11 @@ def end_with_parent() -> None:
 def keep_capabilities() -> None:
     """Let the next change of the user leave the capabilities."""
     _library().prctl(_KEEP, 1, 0, 0, 0)
+
+
+def hide_memory() -> None:
+    """Let no other process of this user read or write this one's memory, or use its open files."""
+    _library().prctl(_DUMPABLE, 0, 0, 0, 0)
 
 
 def bound_capabilities() -> None:

@@ -35,17 +35,21 @@ class BoxView:
         Files and folders below those that are not.
     scratch : tuple of Scratch
         Folders in memory, which go with the box.
+    aliases : tuple of pairs of Path
+        Folders that are shown under another path, to be read: the path, and the folder.
     """
 
     readable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
     scratch: tuple[Scratch, ...] = ()
+    aliases: tuple[tuple[Path, Path], ...] = ()
 
     def mounts(self) -> Iterator[tuple[Path, Scratch | Path | None]]:
         """Yield what is mounted at each path, outer ones first: scratch, a path, None if hidden."""
         found: dict[Path, Scratch | Path | None] = {}
         for path in (*system_paths(), *self.readable):
             found[path.absolute()] = path.resolve()
+        found |= dict(self.aliases)
         found |= {each: None for each in self.hidden if _is_shown(each, found)}
         found |= {each.path: each for each in self.scratch}
         yield from sorted(found.items(), key=lambda each: len(each[0].parts))

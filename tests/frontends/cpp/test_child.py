@@ -8,7 +8,7 @@ import pytest
 from cubecore.errors import CubecoreError
 from cubecore.frontends.cpp.launch import child_process as child
 from cubecore.frontends.cpp.launch.child_process import Child, ChildSubject
-from cubecore.frontends.cpp.toolchain.build import Runtime
+from cubecore.frontends.cpp.toolchain.runtime import Runtime
 
 NAMED = "another compiler, or its flags, may be named in CUBECORE_CXX"
 

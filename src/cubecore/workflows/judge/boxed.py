@@ -1,13 +1,21 @@
 """The box of a judgement: the files that a submission sees."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import field, replace
 from pathlib import Path
 
+from cubecore.aliases import Json
 from cubecore.chips import chip as chip_named
 from cubecore.frontends.cpp.files import SUFFIXES
 from cubecore.frontends.cpp.toolchain.cache import folder, shared_units
 from cubecore.frontends.cpp.toolchain.compiler import compiler, has_compiler
+from cubecore.lazy_dataclass import dataclass
+from cubecore.sandbox.box import Sandbox, opened
 from cubecore.sandbox.confinement import MEMORY_BYTES, PROCESSES
 from cubecore.sandbox.view import BoxView, Scratch
+from cubecore.sandbox.words import NONE
+from cubecore.workflows.judge.compilation import Compilations, kept_folder
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.submissions.kinds import PROJECT, PYTHON, STRINGS, Submission
 from cubecore.workflows.judge.tasks.kinds import JudgeTask
@@ -21,30 +29,64 @@ LIMITS = {"memory_bytes": MEMORY_BYTES, "processes": PROCESSES, "scratch_bytes":
 """The limits of a box, as the verdict tells them."""
 
 
-def view_of(
-    submission: Submission, path: Path, task: JudgeTask, given: Path, options: JudgeOptions
-) -> BoxView:
-    """Return the files of a submission's box: its own, the inputs, and cubecore's compiled headers.
+@dataclass(eq=False, slots=True)
+class SubmissionBoxes:
+    """The boxes of a judgement: what those of the submission show, and what compiles for them.
 
-    What it compiles lies in memory where the cache is: nothing of it is kept, so that no submission
-    can put something into the cache that another one gets.
+    `kind` is the word for them, that of the box that was opened as soon as one was.
     """
+
+    kind: str
+    view: BoxView = field(default_factory=BoxView)
+    service: Compilations | None = None
+
+    @contextmanager
+    def opened(self) -> Iterator[Sandbox | None]:
+        """Open a box for a step of the submission, unless there is none."""
+        with opened(self.kind, self.view) as box:
+            if box is not None:
+                self.kind = box.kind
+            yield box
+
+    def told(self) -> Json:
+        """Return what the verdict tells of them."""
+        return {} if self.kind == NONE else {"sandbox": self.kind, "box_limits": LIMITS}
+
+
+@contextmanager
+def submission_boxes(
+    submission: Submission,
+    files: Sequence[Path],
+    task: JudgeTask,
+    given: Path,
+    options: JudgeOptions,
+) -> Iterator[SubmissionBoxes]:
+    """Give what opens boxes: they show the submission's own files, the inputs, and its libraries.
+
+    Where the cache is, they show the folder with the submission's compiled libraries, which they
+    cannot write to; that of kernels in Python has an empty one, in memory.
+    """
+    if options.sandbox == NONE:
+        yield SubmissionBoxes(NONE)
+        return
     cache = folder().absolute()
-    readable = [given, *own_files(submission, path)]
-    if submission.kind != PYTHON and has_compiler():
-        _prepare(submission, options)
-        readable += [Path(compiler().command[0]), *shared_units()]
-    scratch = {
-        _TEMPORARY: _TEMPORARY_BYTES,
-        cache: _CACHE_BYTES,
-        cache.parent / "judged": _TEMPORARY_BYTES,
-        given / RESULTS: RESULT_BYTES,
-    }
-    return BoxView(
-        readable=tuple(readable),
-        hidden=(task.path,),
-        scratch=tuple(Scratch(each, size) for each, size in scratch.items()),
-    )
+    scratch = {_TEMPORARY: _TEMPORARY_BYTES, given / RESULTS: RESULT_BYTES}
+    if submission.kind == PYTHON or not has_compiler():
+        scratch[cache] = _CACHE_BYTES
+        yield SubmissionBoxes(options.sandbox, _view((given, *files), task, scratch))
+        return
+    _prepare(submission, options)
+    tools = (Path(compiler().command[0]), *shared_units(), *files)
+    compiling = _view(tools, task, {_TEMPORARY: _TEMPORARY_BYTES, cache: _CACHE_BYTES})
+    kept = kept_folder(submission.sha256, files)
+    running = replace(_view((given, *tools), task, scratch), aliases=((cache, kept),))
+    with Compilations(options.sandbox, compiling, kept, options) as service:
+        yield SubmissionBoxes(options.sandbox, running, service)
+
+
+def _view(readable: Sequence[Path], task: JudgeTask, scratch: dict[Path, int]) -> BoxView:
+    folders = tuple(Scratch(each, size) for each, size in scratch.items())
+    return BoxView(tuple(readable), hidden=(task.path,), scratch=folders)
 
 
 def own_files(submission: Submission, path: Path) -> list[Path]:

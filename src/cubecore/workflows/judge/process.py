@@ -19,17 +19,23 @@ from cubecore.answers.verdict import REQUEST
 from cubecore.errors import CubecoreError, unable
 from cubecore.frontends.cpp.files import SUFFIXES
 from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
-from cubecore.sandbox.box import Sandbox, opened
-from cubecore.sandbox.view import BoxView
-from cubecore.sandbox.words import NONE
+from cubecore.lazy_dataclass import dataclass
+from cubecore.sandbox.box import Sandbox
 from cubecore.workflows.judge.blame import is_ours, raised_by
-from cubecore.workflows.judge.boxed import LIMITS, RESULT_BYTES, RESULTS, own_files, view_of
+from cubecore.workflows.judge.boxed import (
+    RESULT_BYTES,
+    RESULTS,
+    SubmissionBoxes,
+    own_files,
+    submission_boxes,
+)
 from cubecore.workflows.judge.cheating.result_marks import result_marks
 from cubecore.workflows.judge.cheating.source_marks import source_marks
+from cubecore.workflows.judge.compilation import Compilations
 from cubecore.workflows.judge.limits import JudgeOptions
-from cubecore.workflows.judge.steps import StepOutcome, forked
+from cubecore.workflows.judge.steps import Service, StepOutcome, forked
 from cubecore.workflows.judge.submissions.case_results import results_of
-from cubecore.workflows.judge.submissions.kinds import Submission, submission_of
+from cubecore.workflows.judge.submissions.kinds import Submission, submission_of, written_binding
 from cubecore.workflows.judge.submissions.runner import CaseRunner
 from cubecore.workflows.judge.tasks.cases import Reference, ReferenceCase
 from cubecore.workflows.judge.tasks.comparison import (
@@ -63,41 +69,77 @@ def main(folder: Path) -> None:
     # what it should not does so in memory of its own; only files pass from one to the next.
     _load_shared(task, model=bool(submission.model))
     judged = _Judgement(folder, options, task)
-    view = BoxView()
-    if options.sandbox != NONE:
-        view = view_of(submission, place, task, given, options)
-    runner = CaseRunner(submission, place, options)
-    with opened(options.sandbox, view) as box:
-        make = partial(made_cases, task, options, reference, given)
-        step = judged.step("reference", partial(of_task, task, make))
-        if step is None:
+    make = partial(made_cases, task, options, reference, given)
+    step = judged.step("reference", partial(of_task, task, make))
+    if step is None:
+        return
+    records, model = step.left["cases"], step.left["model"]
+    files = own_files(submission, place)
+    if model is not None and model["binding"]:
+        files.append(written_binding(model["binding"]))
+    with submission_boxes(submission, files, task, given, options) as boxes:
+        runner = CaseRunner(submission, place, options)
+        cases = _GivenCases(given, records, model)
+        told = _run(judged, runner, boxes, cases)
+        if told is None:
             return
-        records, model = step.left["cases"], step.left["model"]
-        ran = judged.step("submission", partial(runner.run, given, records, model), box=box)
-        if ran is None:
-            return
-        if box is not None:
-            box.copied_out(given / RESULTS, given / RESULTS, RESULT_BYTES)
-    told = ran.left | ({"sandbox": box.kind, "box_limits": LIMITS} if box is not None else {})
-    if "cases" in told:
-        compare = partial(compared_cases, task, reference, given, records, told["cases"])
-        compared = judged.step("comparison", partial(of_task, task, compare))
-        if compared is None:
-            return
-        wrong = _first_wrong(compared.left["cases"])
-        if wrong is not None:
-            found = compared.left["cases"][wrong]
-            look = partial(runner.writer, given, records[wrong], found, model)
-            # Another box: nothing that the first run has started is there.
-            with opened(NONE if box is None else box.kind, view) as again:
-                writer = judged.step(
-                    "writer of the first wrong element", look, needed=False, box=again
-                )
-            if writer is not None and writer.failed is None:
-                found["written_at"] = writer.left
-        told["compared"] = compared.left["cases"]
+        if "cases" in told:
+            compare = partial(compared_cases, task, reference, given, records, told["cases"])
+            compared = judged.step("comparison", partial(of_task, task, compare))
+            if compared is None:
+                return
+            told["compared"] = compared.left["cases"]
+            _find_writer(judged, runner, boxes, cases, told["compared"])
+        told |= boxes.told()
+        judged.count("compilation", boxes.service)
     told["of_sources"] = marks_of_sources(submission, place, records)
     judged.leave({"records": records, **told})
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _GivenCases:
+    """The cases that a submission is given, and their folder; `model` tells of a ModelNew."""
+
+    folder: Path
+    records: list[Json]
+    model: Json | None
+
+
+def _run(
+    judged: "_Judgement",
+    runner: CaseRunner,
+    boxes: SubmissionBoxes,
+    given: "_GivenCases",
+) -> Json | None:
+    """Run the submission's cases in a box, and copy its results out; None if that fails."""
+    with boxes.opened() as box:
+        run = partial(runner.run, given.folder, given.records, given.model)
+        ran = judged.step("submission", run, box=box, service=boxes.service)
+        if ran is not None and box is not None:
+            results = given.folder / RESULTS
+            box.copied_out(results, results, RESULT_BYTES)
+    return None if ran is None else ran.left
+
+
+def _find_writer(
+    judged: "_Judgement",
+    runner: CaseRunner,
+    boxes: SubmissionBoxes,
+    given: "_GivenCases",
+    compared: list[Json],
+) -> None:
+    """Tell of the first wrong case which line wrote its first wrong element."""
+    wrong = _first_wrong(compared)
+    if wrong is None:
+        return
+    record = given.records[wrong]
+    look = partial(runner.writer, given.folder, record, compared[wrong], given.model)
+    name = "writer of the first wrong element"
+    # Another box: nothing that the first run has started is there.
+    with boxes.opened() as box:
+        writer = judged.step(name, look, needed=False, box=box, service=boxes.service)
+    if writer is not None and writer.failed is None:
+        compared[wrong]["written_at"] = writer.left
 
 
 def marks_of_sources(submission: Submission, place: Path, records: list[Json]) -> list[Json]:
@@ -143,11 +185,12 @@ class _Judgement:
         *,
         needed: bool = True,
         box: Sandbox | None = None,
+        service: Service | None = None,
     ) -> StepOutcome | None:
         """Run a step; None, with the reason left, if it fails and is needed."""
         sys.stdout.write(f"{json.dumps({'stage': name})}\n")
         sys.stdout.flush()
-        step = forked(name, work, self._options, box)
+        step = forked(name, work, self._options, box, service)
         self._seconds[name] = step.wall_s
         self._cpu_s += step.cpu_s
         if step.failed is not None and needed:
@@ -155,6 +198,12 @@ class _Judgement:
             self.leave({"failed": kind, "at": name, "message": sentence})
             return None
         return step
+
+    def count(self, name: str, work: Compilations | None) -> None:
+        """Count the seconds of what was done for steps beside them."""
+        if work is not None and work.cpu_s:
+            self._seconds[name] = work.wall_s
+            self._cpu_s += work.cpu_s
 
     def leave(self, left: Json) -> None:
         """Leave what was judged."""

@@ -13,8 +13,9 @@ import sys
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import field
 from time import perf_counter
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from cubecore.aliases import Json
 from cubecore.answers.verdict import FAULT, REQUEST, STOPPED
@@ -48,34 +49,53 @@ class StepOutcome:
         return None
 
 
+class Service(Protocol):
+    """Work that a step has done outside of its box."""
+
+    def answered(self, text: bytes, left_s: float) -> bytes:
+        """Answer a question within some seconds, in the judge's process."""
+
+    def used_by(self, ask: int, told: int) -> None:
+        """Have this process, the step's, write its questions and read the answers."""
+
+
 def forked(
-    name: str, work: Callable[[], Json], options: JudgeOptions, box: Sandbox | None = None
+    name: str,
+    work: Callable[[], Json],
+    options: JudgeOptions,
+    box: Sandbox | None = None,
+    service: Service | None = None,
 ) -> StepOutcome:
-    """Run work in a process of its own, and in a box if there is one; return what it left."""
+    """Run work in a process of its own, and in a box if there is one; return what it left.
+
+    A service answers the questions of the work, here.
+    """
     # The child holds an end of a pipe that nothing of its own inherits: it closes when the child
     # ends. What it says comes by two others, which are read meanwhile. Whoever is left in its
     # session is killed before it is waited for: until then its number is not given away.
     begin = perf_counter()
-    pipes = [os.pipe() for _ in range(3)]
+    pipes = [os.pipe() for _ in range(4)]
+    told, tell = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
     if child == 0:
-        for ours, _ in pipes:
-            os.close(ours)
-        _work(work, tuple(theirs for _, theirs in pipes), options, box)
-    for _, theirs in pipes:
-        os.close(theirs)
-    end, answer, log = (ours for ours, _ in pipes)
-    said = _Output(answer, log)
+        for file in (tell, *(ours for ours, _ in pipes)):
+            os.close(file)
+        files = (*(theirs for _, theirs in pipes), told)
+        _work(work, files, options, box, service)
+    for file in (told, *(theirs for _, theirs in pipes)):
+        os.close(file)
+    end, answer, log, asked = (ours for ours, _ in pipes)
+    said = _Output(answer, log, _Questions(asked, tell, service))
     ended = said.read_until(end, begin + options.wall_s)
     with suppress(OSError):
         os.killpg(child, signal.SIGKILL)  # the whole session, and what it has left behind
     with suppress(OSError):
         os.kill(child, signal.SIGKILL)
     _, status, used = os.wait4(child, 0)
-    for ours, _ in pipes:
-        os.close(ours)
+    for file in (tell, *(ours for ours, _ in pipes)):
+        os.close(file)
     seconds = used.ru_utime + used.ru_stime, perf_counter() - begin
     if not ended:
         return StepOutcome({STOPPED: f"{name} did not end within {options.wall_s:g} s"}, *seconds)
@@ -86,13 +106,34 @@ def forked(
     return StepOutcome(left, *seconds)
 
 
-class _Output:
-    """The output of a step: its answer, and the end of the rest that it prints."""
+@dataclass(eq=False, slots=True)
+class _Questions:
+    """The questions of a step to its service, a line each: a hostile one has no other effect."""
 
-    def __init__(self, answer: int, log: int) -> None:
+    asked: int
+    tell: int
+    service: Service | None
+    text: bytearray = field(default_factory=bytearray)
+
+    def answer(self, left_s: float) -> None:
+        """Answer a line that is there."""
+        line, end, rest = bytes(self.text).partition(b"\n")
+        if not end or self.service is None:
+            return
+        self.text[:] = rest
+        answer = self.service.answered(line, left_s)
+        while answer:
+            answer = answer[os.write(self.tell, answer) :]
+
+
+class _Output:
+    """The output of a step: its answer, its questions, and the end of the rest that it prints."""
+
+    def __init__(self, answer: int, log: int, questions: _Questions) -> None:
         self.answer, self.log = bytearray(), bytearray()
-        self._files = {answer: self.answer, log: self.log}
-        for file in self._files:
+        self._questions = questions
+        self._files = {answer: self.answer, log: self.log, questions.asked: questions.text}
+        for file in (*self._files, questions.tell):
             os.set_blocking(file, False)
 
     def read_until(self, end: int, late: float) -> bool:
@@ -103,8 +144,10 @@ class _Output:
             for file in {*ready} - {end}:
                 if not self._read(file):
                     watched.discard(file)
-            if len(self.answer) > _MOST_BYTES:
+            if max(len(self.answer), len(self._questions.text)) > _MOST_BYTES:
                 return False
+            with suppress(BlockingIOError, BrokenPipeError):  # of who does not read its answers
+                self._questions.answer(late - perf_counter())
             if end in ready:
                 for file in watched - {end}:
                     while self._read(file) and len(self.answer) <= _MOST_BYTES:
@@ -126,10 +169,14 @@ class _Output:
 
 
 def _work(
-    work: Callable[[], Json], files: tuple[int, ...], options: JudgeOptions, box: Sandbox | None
+    work: Callable[[], Json],
+    files: tuple[int, ...],
+    options: JudgeOptions,
+    box: Sandbox | None,
+    service: Service | None,
 ) -> NoReturn:
     """Do the work of a child, and end it."""
-    code, (_, answer, log) = 1, files
+    code, (_, answer, log, ask, told) = 1, files
     try:
         os.setsid()
         end_with_parent()
@@ -137,7 +184,9 @@ def _work(
         os.dup2(log, 1)
         os.dup2(log, 2)
         if box is not None:
-            box.enter((answer,))
+            box.enter((answer, ask, told))
+        if service is not None:
+            service.used_by(ask, told)
         left = json.dumps(_left(work)).encode()
         while left:
             left = left[os.write(answer, left) :]

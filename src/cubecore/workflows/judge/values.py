@@ -1,5 +1,7 @@
 """Values that processes of a judgement hand to each other: JSON, with arrays in files beside it."""
 
+import hashlib
+import io
 import math
 from itertools import count
 from pathlib import Path
@@ -15,11 +17,14 @@ _TENSOR = "tensor"
 
 
 class ArrayFolder:
-    """A folder that values are stored in, each array in a file of its own."""
+    """A folder that values are stored in, each array in a file of its own.
 
-    def __init__(self, folder: Path) -> None:
+    A sealed one tells the digest of each file: others may write to it before it is read.
+    """
+
+    def __init__(self, folder: Path, *, sealed: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._folder, self._numbers = folder, count()
+        self._folder, self._numbers, self._sealed = folder, count(), sealed
 
     def stored(self, value: Any) -> Any:
         """Return a value as JSON; arrays and tensors of torch are written to the folder.
@@ -52,12 +57,24 @@ class ArrayFolder:
         kept = raw if raw.dtype.isbuiltin == 1 else raw.view(f"u{raw.dtype.itemsize}")
         while (self._folder / name).exists():
             name = f"{next(self._numbers)}.npy"
-        np.save(self._folder / name, kept)
-        return {kind: name, "dtype": str(raw.dtype), "shape": list(raw.shape)}
+        told = {kind: name, "dtype": str(raw.dtype), "shape": list(raw.shape)}
+        if not self._sealed:
+            np.save(self._folder / name, kept)
+            return told
+        made = io.BytesIO()
+        np.save(made, kept)
+        (self._folder / name).write_bytes(made.getbuffer())
+        return told | {"sha256": hashlib.sha256(made.getbuffer()).hexdigest()}
 
 
 def loaded(folder: Path, record: Any) -> Any:
-    """Return what `ArrayFolder.stored` has stored; tensors as those of torch."""
+    """Return what `ArrayFolder.stored` has stored; tensors as those of torch.
+
+    Raises
+    ------
+    ValueError
+        If a file is not the one that was sealed.
+    """
     if not isinstance(record, dict):
         return record
     if "float" in record:
@@ -68,7 +85,13 @@ def loaded(folder: Path, record: Any) -> Any:
     if "dict" in record:
         return {loaded(folder, k): loaded(folder, v) for k, v in record["dict"]}
     name = record.get(_TENSOR) or record["array"]
-    array = np.load(folder / Path(name).name, allow_pickle=False)  # of this folder alone
+    file: Any = folder / Path(name).name  # of this folder alone
+    if "sha256" in record:
+        raw = file.read_bytes()
+        if hashlib.sha256(raw).hexdigest() != record["sha256"]:
+            raise ValueError(name)
+        file = io.BytesIO(raw)
+    array = np.load(file, allow_pickle=False)
     if str(array.dtype) != record["dtype"]:
         array = array.view(element_type(record["dtype"]).numpy)
     array = array.reshape(record["shape"])

@@ -22,7 +22,7 @@ from cubecore.frontends.cpp.files import write_at_once
 from cubecore.frontends.cpp.host_programs.driver import compile_and_link
 from cubecore.frontends.cpp.host_programs.programs import Memory, run_built_with
 from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
-from cubecore.frontends.cpp.toolchain.cache import digest, folder, scratch_folder, used
+from cubecore.frontends.cpp.toolchain.cache import digest, filled, folder, scratch_folder, used
 from cubecore.frontends.cpp.toolchain.compiler import compiler
 from cubecore.frontends.cpp.toolchain.generated.header_folder import headers
 from cubecore.lazy_dataclass import dataclass
@@ -119,7 +119,7 @@ def compiled_binding(
             for part in (each.name, each.read_text("utf-8", "replace"))
         ]
     program = folder() / f"binding-{digest(content)}"
-    if program.is_file():
+    if program.is_file() or filled("binding", sources, arch):
         used(program)
         return TorchBinding(program, run_operator, timeout_s)
     with scratch_folder() as scratch:

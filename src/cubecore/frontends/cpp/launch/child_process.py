@@ -32,7 +32,7 @@ from cubecore.frontends.cpp.launch.messages import (
     words,
 )
 from cubecore.frontends.cpp.launch.orphan_processes import end_descendants, end_strays
-from cubecore.frontends.cpp.toolchain.build import runtime
+from cubecore.frontends.cpp.toolchain.runtime import runtime
 from cubecore.frontends.cpp.toolchain.spelling import function_as_written
 from cubecore.frontends.cpp.wire import BOX_BYTES, Asks, Box, Commands, Ends, Read, Records
 from cubecore.frontends.source_locations import KernelError, location_of

@@ -16,10 +16,11 @@ from cubecore.frontends.cpp.operator_projects.project_files import (
     with_headers,
 )
 from cubecore.frontends.cpp.operator_projects.refusing_compiler import compile_refusing
-from cubecore.frontends.cpp.toolchain.build import dependencies, runtime
+from cubecore.frontends.cpp.toolchain.build import dependencies
 from cubecore.frontends.cpp.toolchain.cache import (
     digest,
     file_digest,
+    filled,
     folder,
     scratch_folder,
     trim,
@@ -33,6 +34,7 @@ from cubecore.frontends.cpp.toolchain.generated.header_folder import (
     include_flags,
     write_header,
 )
+from cubecore.frontends.cpp.toolchain.runtime import runtime
 from cubecore.frontends.cpp.toolchain.user_macros import split_macros
 from cubecore.lazy_dataclass import dataclass
 
@@ -69,7 +71,8 @@ def host_library(
     record_path = folder() / f"op-host-{digest(content)}.json"
     kept = _kept(record_path, files)
     if kept is None:
-        _build(files, defines, record_path, verbose=verbose)
+        if not filled("host", files, defines, verbose):
+            _build(files, defines, record_path, verbose=verbose)
         kept = _kept(record_path, files)
     assert kept is not None
     return kept

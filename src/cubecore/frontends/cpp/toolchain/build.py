@@ -6,7 +6,6 @@ import sys
 from collections.abc import Container, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from cubecore.errors import CubecoreError, unable
 from cubecore.frontends.cpp.documented import LIST, header_names, of_2201
@@ -22,6 +21,7 @@ from cubecore.frontends.cpp.rewriting.source import (
 from cubecore.frontends.cpp.toolchain.cache import (
     digest,
     file_digest,
+    filled,
     folder,
     scratch_folder,
     trim,
@@ -35,6 +35,7 @@ from cubecore.frontends.cpp.toolchain.generated.header_folder import (
     include_flags,
     write_header,
 )
+from cubecore.frontends.cpp.toolchain.runtime import runtime
 from cubecore.frontends.cpp.toolchain.spelling import RENAMED
 from cubecore.frontends.cpp.toolchain.thread_flags import enters, thread_flags, thread_linking
 from cubecore.frontends.cpp.toolchain.user_macros import split_macros
@@ -57,7 +58,6 @@ _FORMATS = (
     *("FORMAT_NDC1HWC0", "FORMAT_FRACTAL_Z", "FORMAT_FRACTAL_Z_3D", "FORMAT_FRACTAL_NZ"),
 )
 """Formats that it compares FORMAT_X with, likewise."""
-_SONAME = "libcubecore_runtime.so"
 _ABSENT = "of_2201_alone.h"
 """The header that lets no use of a function compile that architecture 3510 lacks."""
 _ARCH = {"2201": 220, "3510": 310, "3003": 300, "3113": 311}
@@ -122,15 +122,8 @@ def built(source: Source, entry: str, arch: str, part: str, *, verbose: bool = F
         If no compiler is found, the file does not compile, or the architecture has no headers.
     """
     macros = macros_of(arch, part)
-    tool = compiler()
-    flags = (*tool.flags(), *(f"-D{m}" for m in macros))
-    listed = file_digest(HERE / LIST)
-    texts = (source.text, source.scan.text, headers(), listed, host_structs(source), source.keyed)
-    given = (*(f"-D{d}" for d in source.defines), *source.includes)
-    content = (tool.identity, str(HERE), str(source.path), *texts, *flags, *given)
-    # The key is a digest of everything that is known before compilation; headers that the compiler
-    # then read are in the record, and compared by content when it is looked up. First the library
-    # of all entries, then the entry's own.
+    content = _content(source, macros)
+    # First the library of all entries, then the entry's own.
     plain = tuple(one.name for one in source.scan.entries if not one.templated)
     together = plain if entry in plain and len(set(plain)) == len(plain) else (entry,)
     for entries in dict.fromkeys((together, (entry,))):
@@ -141,13 +134,41 @@ def built(source: Source, entry: str, arch: str, part: str, *, verbose: bool = F
     if together != (entry,):
         first = folder() / f"{digest((*content, *together))}.json"
         try:
-            _compile(source, together, flags, macros, first, verbose=verbose)
+            _compile(source, together, macros, first, verbose=verbose)
             return _require_kept(first, entry)
         except CubecoreError as error:
             if error.violations[0].subject not in {shown_path(source.path), str(source.path)}:
                 raise  # at a line of the user's, which is in both
-    _compile(source, (entry,), flags, macros, record_path, verbose=verbose)
+    _compile(source, (entry,), macros, record_path, verbose=verbose)
     return _require_kept(record_path, entry)
+
+
+def _content(source: Source, macros: Sequence[str]) -> tuple[str, ...]:
+    """Return all that is known of a library before its compilation, but the entries.
+
+    A digest of it is the key; headers that the compiler then read are in the record, and compared
+    by content when it is looked up.
+    """
+    tool, listed = compiler(), file_digest(HERE / LIST)
+    texts = (source.text, source.scan.text, headers(), listed, host_structs(source), source.keyed)
+    given = (*(f"-D{d}" for d in source.defines), *source.includes)
+    return (tool.identity, str(HERE), str(source.path), *texts, *_flags(macros), *given)
+
+
+def _flags(macros: Sequence[str]) -> tuple[str, ...]:
+    return (*compiler().flags(), *(f"-D{m}" for m in macros))
+
+
+def fill(source: Source, entries: Sequence[str], macros: Sequence[str], *, verbose: bool) -> None:
+    """Put the library of some entries into the cache, for a process that cannot.
+
+    Raises
+    ------
+    CubecoreError
+        If it does not compile.
+    """
+    record_path = folder() / f"{digest((*_content(source, macros), *entries))}.json"
+    _compile(source, entries, macros, record_path, verbose=verbose)
 
 
 def program_parts(source: Source) -> tuple[str, ...]:
@@ -222,13 +243,14 @@ def _kept(record_path: Path, entry: str) -> Built | None:
 def _compile(
     source: Source,
     entries: Sequence[str],
-    flags: Sequence[str],
     macros: Sequence[str],
     record_path: Path,
     *,
     verbose: bool,
 ) -> None:
     """Put the library of some entries into the cache."""
+    if filled("kernel", source, entries, macros, verbose):
+        return
     from cubecore.frontends.cpp.toolchain.diagnostics import RewritableError, compile_with
 
     with scratch_folder() as scratch:
@@ -240,12 +262,12 @@ def _compile(
         command += linked(*TAKEN) if entries == (PROGRAM,) else linked()
         command += thread_linking(code, macros)
         try:
-            compile_with([*flags, *command], source.path, work, entries, verbose=verbose)
+            compile_with([*_flags(macros), *command], source.path, work, entries, verbose=verbose)
         except RewritableError as error:
             if error.lines <= source.rewritten:
                 raise
             again = replace(source, rewritten=source.rewritten | error.lines)
-            _compile(again, entries, flags, macros, record_path, verbose=verbose)
+            _compile(again, entries, macros, record_path, verbose=verbose)
             return
         # The library is moved into place before its record: whoever finds a record finds its
         # library.
@@ -447,45 +469,6 @@ def prepare(arch: str) -> None:
     runtime()
     for part in _PARTS:
         precompiled(macros_of(arch, part))
-
-
-class Runtime(NamedTuple):
-    """The program that a user's code runs in, and the library that it loads first."""
-
-    program: Path
-    library: Path
-
-
-def runtime() -> Runtime:
-    """Return the runtime, compiled if it is not in the cache.
-
-    Raises
-    ------
-    RequestError
-        If no compiler is found.
-    """
-    shared = ["-std=c++17", "-O2", "-fno-omit-frame-pointer", "-fPIC", "-shared"]
-    if sys.platform == "linux":
-        shared.append(f"-Wl,-soname,{_SONAME}")
-    library = _made_once("runtime.cpp", ".so", shared)
-    return Runtime(_made_once("process.cpp", "", ["-O2"], "-ldl"), library)
-
-
-def _made_once(name: str, suffix: str, flags: Sequence[str], *libraries: str) -> Path:
-    """Return what a text of the runtime's is compiled to."""
-    text, tool = HERE / "runtime" / name, compiler()
-    made = folder() / f"{text.stem}-{digest((tool.identity, headers()))}{suffix}"
-    if not made.is_file():
-        from cubecore.frontends.cpp.toolchain.diagnostics import compile_with
-
-        with scratch_folder() as scratch:
-            out = Path(scratch) / "made"
-            search = include_flags(HERE / "runtime")
-            command = [*flags, *search, str(text), *libraries, "-o", str(out)]
-            compile_with(command, text, Path(scratch))
-            out.replace(made)
-    used(made)
-    return made
 
 
 def _arch_of(macros: Sequence[str]) -> str:

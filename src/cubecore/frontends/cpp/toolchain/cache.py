@@ -5,11 +5,11 @@ import hashlib
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cubecore.version import __version__
 
@@ -50,7 +50,31 @@ def scratch_folder() -> "TemporaryDirectory[str]":
     """Return a new folder inside, which goes with the `with` that it is for."""
     from tempfile import TemporaryDirectory  # a start that compiles nothing is quicker
 
-    return TemporaryDirectory(dir=folder())
+    return TemporaryDirectory(dir=None if _filler else folder())
+
+
+_filler: list[Callable[..., None]] = []
+
+
+def fill_by(ask: Callable[..., None]) -> None:
+    """Have another process compile what the cache lacks: this one cannot write to it.
+
+    `ask` takes a kind, and what `filled` is given of it.
+    """
+    _filler[:] = [ask]
+
+
+def filled(kind: str, *given: Any) -> bool:
+    """Have another process compile something, if one does; False if this one is to.
+
+    Raises
+    ------
+    CubecoreError
+        If it does not compile.
+    """
+    for ask in _filler:
+        ask(kind, *given)
+    return bool(_filler)
 
 
 def _remove(temporary: Path, owner: int) -> None:

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from cubecore.errors import refuse, unable, unreadable
-from cubecore.frontends.cpp.files import SUFFIXES, is_project, write_at_once
+from cubecore.frontends.cpp.files import SUFFIXES, is_file, is_project, write_at_once
+from cubecore.frontends.cpp.toolchain.cache import digest as digest_of
+from cubecore.frontends.cpp.toolchain.cache import folder
 from cubecore.lazy_dataclass import dataclass
 
 PROJECT, STRINGS, LAUNCHES = "operator project", "six strings", "direct launch"
@@ -59,6 +61,15 @@ class Submission:
         return own
 
 
+def written_binding(text: str) -> Path:
+    """Return the file of a task's binding, in a folder named by its content; it is written once."""
+    file = folder().absolute().parent / "judged" / f"binding-{digest_of([text])}" / "binding.cpp"
+    if not is_file(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_at_once(file, text.encode())
+    return file
+
+
 def submission_of(path: str | Path) -> Submission:
     """Return the submission in a file or folder.
 
@@ -74,17 +85,17 @@ def submission_of(path: str | Path) -> Submission:
         raw = place.read_bytes()
     except (OSError, ValueError) as error:
         raise unreadable(str(path), error) from None
-    digest = hashlib.sha256(raw).hexdigest()
+    sha256 = hashlib.sha256(raw).hexdigest()
     text = raw.decode("utf-8", "replace")
     if place.suffix in SUFFIXES:
-        return _kernel_file(place.resolve(), digest)
+        return _kernel_file(place.resolve(), sha256)
     if place.suffix == ".json":
-        return _direct_launch(place.resolve(), text, digest)
+        return _direct_launch(place.resolve(), text, sha256)
     strings = _strings(text)
     if strings is not None:
-        return _six_strings(place.resolve(), strings, digest)
+        return _six_strings(place.resolve(), strings, sha256)
     if place.suffix == ".py":
-        return Submission(PYTHON, place.resolve(), digest)
+        return Submission(PYTHON, place.resolve(), sha256)
     need = "be an operator project, six strings, a JSON file with sources, or a file of kernels"
     raise refuse(str(path), need, f"a file {place.suffix or 'without a suffix'} with none of them")
 

@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from cubecore.aliases import Json
 from cubecore.chips import chip as chip_named
 from cubecore.errors import CubecoreError, unable
-from cubecore.frontends.cpp.files import write_at_once
 from cubecore.frontends.cpp.host_programs.torch_glue import TorchBinding, compiled_binding
 from cubecore.frontends.cpp.operator_projects.operator_project import OperatorProject
 from cubecore.frontends.cpp.rewriting.source import source_of
-from cubecore.frontends.cpp.toolchain.cache import digest, folder
 from cubecore.frontends.kernels.session import current_session
 from cubecore.workflows.judge.cheating.torch_operations import noted
 from cubecore.workflows.judge.limits import JudgeOptions
@@ -31,7 +29,7 @@ from cubecore.workflows.judge.submissions.calls import (
     StageError,
     opened_project,
 )
-from cubecore.workflows.judge.submissions.kinds import PROJECT, STRINGS, Submission
+from cubecore.workflows.judge.submissions.kinds import PROJECT, STRINGS, Submission, written_binding
 from cubecore.workflows.judge.tasks.torch_modules import copied, stand_in
 from cubecore.workflows.judge.tasks.torch_tasks import SEED
 from cubecore.workflows.judge.values import array_of, is_tensor, tensor_of
@@ -63,7 +61,7 @@ def opened_model(
         project = opened_project(place, options.launch, options)
     sources = [place / name for name in submission.bindings]
     if model["binding"]:
-        sources = [_written(model["binding"])]
+        sources = [written_binding(model["binding"])]
     if not sources:
         raise unable(submission.path.name, f"{submission.path.name} has no binding")
     binding = _binding(sources, project, options)
@@ -80,14 +78,6 @@ def opened_model(
             return made(*copied(case.made_with))(*copied(case.inputs))
 
     return OpenSubmission(names, call)
-
-
-def _written(text: str) -> Path:
-    """Return the file of a task's binding, in a folder named by its content."""
-    file = folder().parent / "judged" / f"binding-{digest([text])}" / "binding.cpp"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    write_at_once(file, text.encode())
-    return file
 
 
 def _binding(

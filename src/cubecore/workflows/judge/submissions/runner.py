@@ -177,7 +177,7 @@ def _stored(folder: Path, got: Any) -> Any:
         If they cannot be written.
     """
     try:
-        return ArrayFolder(folder).stored(_plain_results(got))
+        return ArrayFolder(folder, sealed=True).stored(_plain_results(got))
     except OSError as error:
         raise unable("results", f"its results cannot be written: {error.strerror}") from None
 
