@@ -162,7 +162,19 @@ CHEATS = {
         + f"\nTABLE = [{', '.join(['0.5'] * 64)}]\n\ndef cheat(x, y):\n    return honest(x, y)\n",
         "value-table",
     ),
-    # without the inputs
+    # without the inputs, or for those that were drawn
+    "results that never change": Cheat(
+        HEAD + "\nheld = {}\n\ndef cheat(x, y):\n"
+        "    return held.setdefault(x.size, honest(x, y)).copy()\n",
+        "independent-of-inputs",
+        task=TASK.replace("CASES = 2", "CASES = 1"),
+    ),
+    "a shift of the inputs that were drawn": Cheat(
+        HEAD + "\nseen = []\n\ndef cheat(x, y):\n    seen.append(x[0])\n"
+        "    return honest(x, y if x[0] == seen[0] else x)\n",
+        "given-inputs-alone",
+        task=TASK.replace("CASES = 2", "CASES = 1"),
+    ),
     "zeros within the tolerance": Cheat(
         HEAD + "\ndef cheat(x):\n    z = np.empty_like(x)\n"
         "    zeros.using(outputs=('z',))[4](x=x, y=x, z=z)\n    return z\n",

@@ -17,6 +17,8 @@ FEW = {
     "a kernel that copies",
     "zeros within the tolerance",
     "results into the inputs",
+    "results that never change",
+    "a shift of the inputs that were drawn",
 }
 """Those of an ordinary run: one of each kind that launches show."""
 CERTAINTY = {kind.id: kind.certainty for kind in KINDS}
@@ -58,6 +60,16 @@ def test_a_kernel_that_repeats_its_input_has_no_mark(tmp_path) -> None:
         "    return z\n"
     )
     verdict = judged(tmp_path, text, task.replace("reference(x, y)", "reference(x)"), "answer")
+    assert (verdict.correct, verdict.cheating) == (True, ())
+
+
+def test_a_task_whose_results_have_no_inputs_needs_no_read(tmp_path) -> None:
+    task = TASK.replace("x + y", "np.zeros_like(x)")
+    text = (
+        f"{HEAD}\ndef answer(x, y):\n    z = np.empty_like(x)\n"
+        "    zeros.using(outputs=('z',))[4](x=x, y=y, z=z)\n    return z\n"
+    )
+    verdict = judged(tmp_path, text, task, "answer")
     assert (verdict.correct, verdict.cheating) == (True, ())
 
 

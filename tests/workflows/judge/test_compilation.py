@@ -23,16 +23,16 @@ __attribute__((constructor)) static void poison() {
 """
 
 
-def kept():
-    """Return the digests of all that is kept of submissions."""
-    files = [f for f in folder_of_cache().glob("judged-*/*") if f.is_file() and f.name != "used"]
-    return {f: hashlib.sha256(f.read_bytes()).hexdigest() for f in files if f.stat().st_size}
+def kept(own):
+    """Return the digests of all that is kept of a submission whose files lie in a folder."""
+    records = [f for f in folder_of_cache().glob("judged-*/*.json") if str(own) in f.read_text()]
+    files = [f for record in records for f in record.parent.glob(f"{record.stem}.*")]
+    return {f: hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
 
 
 @needs_compiler
 @pytest.mark.skipif(bool(missing("auto")), reason=missing("auto") or "there is a box")
 def test_a_second_judgement_compiles_nothing_and_the_first_cannot_change_what_it_uses(tmp_path):
-    before = kept()
     own = tmp_path / "own"
     own.mkdir()
     (tmp_path / "task.py").write_text(TASK)
@@ -46,13 +46,13 @@ def test_a_second_judgement_compiles_nothing_and_the_first_cannot_change_what_it
         return cubecore.judge(own / "kernel.cpp", tmp_path / "task.py", blocks=4)
 
     first = judged()
-    made = {f: digest for f, digest in kept().items() if f not in before}
+    made = kept(own)
     assert sorted(f.suffix for f in made) == [".json", ".so"]
     assert first.correct
     assert "compilation" in first.seconds
     again = judged()
     assert "compilation" not in again.seconds
-    assert {f: kept().get(f) for f in made} == made
+    assert kept(own) == made
     assert [case.outcome for case in again.cases] == [case.outcome for case in first.cases]
     (own / "a.h").write_text("// another\n")
     assert "compilation" in judged().seconds
@@ -61,15 +61,17 @@ def test_a_second_judgement_compiles_nothing_and_the_first_cannot_change_what_it
 @pytest.mark.parametrize(
     "text", [b"", b"{}", b"[]", b'["kernel"]', b'["rm", "/"]', b'["host", 1, 2, 3]', b"[" * 99999]
 )
-def test_a_question_of_a_submission_s_own_making_has_no_effect(text) -> None:
-    told = _compiled(text)
+def test_a_question_of_a_submission_s_own_making_has_no_effect(text, tmp_path) -> None:
+    told = _compiled(text, tmp_path)
     assert str(_error(told)) == "the submission asks for no library"
 
 
 def test_an_error_of_the_compiler_arrives_as_it_was(tmp_path) -> None:
     (tmp_path / "k.cpp").write_text('#include "nowhere.h"\n')
     asked = ["kernel", [str(tmp_path / "k.cpp"), '#include "nowhere.h"\n', [], [], 0, []], ["f"]]
-    told = _compiled(json.dumps([*asked, ["__NPU_ARCH__=2201", "CUBECORE_PART=2"], False]).encode())
+    told = _compiled(
+        json.dumps([*asked, ["__NPU_ARCH__=2201", "CUBECORE_PART=2"], False]).encode(), tmp_path
+    )
     error = _error(json.loads(json.dumps(told)))
     assert isinstance(error, CubecoreError)
     assert error.header == "nowhere.h"

@@ -56,6 +56,7 @@ class SubmissionBoxes:
 @contextmanager
 def submission_boxes(
     submission: Submission,
+    place: Path,
     files: Sequence[Path],
     task: JudgeTask,
     given: Path,
@@ -80,7 +81,7 @@ def submission_boxes(
     compiling = _view(tools, task, {_TEMPORARY: _TEMPORARY_BYTES, cache: _CACHE_BYTES})
     kept = kept_folder(submission.sha256, files)
     running = replace(_view((given, *tools), task, scratch), aliases=((cache, kept),))
-    with Compilations(options.sandbox, compiling, kept, options) as service:
+    with Compilations(options.sandbox, compiling, place, kept, options) as service:
         yield SubmissionBoxes(options.sandbox, running, service)
 
 

@@ -81,6 +81,7 @@ class Compilations:
 
     kind: str
     view: BoxView
+    place: Path
     kept: Path
     options: JudgeOptions
     cpu_s: float = 0.0
@@ -106,7 +107,7 @@ class Compilations:
         if self._box is None:
             self._box = self._opened.enter_context(opened(self.kind, self.view))
         limits = replace(self.options, wall_s=left_s)
-        step = forked("the compilation", partial(_compiled, text), limits, self._box)
+        step = forked("the compilation", partial(_compiled, text, self.place), limits, self._box)
         self.cpu_s, self.wall_s = self.cpu_s + step.cpu_s, self.wall_s + step.wall_s
         answer = _late(step) if step.failed is not None and step.failed[0] == STOPPED else step.left
         if "kept" in answer and self._box is not None:
@@ -157,8 +158,12 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def _compiled(text: bytes) -> Json:
-    """Compile what a text asks for, in the box that compiles; its words come from a submission."""
+def _compiled(text: bytes, place: Path) -> Json:
+    """Compile what a text asks for, in the box that compiles; its words come from a submission.
+
+    Its errors name files as they are seen from its place, as those of its own step do.
+    """
+    os.chdir(place if place.is_dir() else place.parent)
     before = _names()
     try:
         kind, *given = json.loads(text)

@@ -9,6 +9,7 @@ import math
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,13 @@ from cubecore.workflows.judge.cheating.result_marks import result_marks
 from cubecore.workflows.judge.cheating.source_marks import source_marks
 from cubecore.workflows.judge.compilation import Compilations
 from cubecore.workflows.judge.limits import JudgeOptions
+from cubecore.workflows.judge.redrawn import (
+    is_asked,
+    marks_of,
+    redrawn,
+    stored,
+    without_independence,
+)
 from cubecore.workflows.judge.steps import Service, StepOutcome, forked
 from cubecore.workflows.judge.submissions.case_results import results_of
 from cubecore.workflows.judge.submissions.kinds import Submission, submission_of, written_binding
@@ -77,18 +85,21 @@ def main(folder: Path) -> None:
     files = own_files(submission, place)
     if model is not None and model["binding"]:
         files.append(written_binding(model["binding"]))
-    with submission_boxes(submission, files, task, given, options) as boxes:
+    with submission_boxes(submission, place, files, task, given, options) as boxes:
         runner = CaseRunner(submission, place, options)
-        cases = _GivenCases(given, records, model)
+        cases = _GivenCases(given, records, model, step.left["again"])
         told = _run(judged, runner, boxes, cases)
         if told is None:
             return
         if "cases" in told:
-            compare = partial(compared_cases, task, reference, given, records, told["cases"])
+            compare = partial(compared_cases, task, reference, cases, told)
             compared = judged.step("comparison", partial(of_task, task, compare))
             if compared is None:
                 return
             told["compared"] = compared.left["cases"]
+            if cases.again is not None and not cases.again["depends"]:
+                for case in told["cases"]:
+                    case["cheating"] = without_independence(case.get("cheating", ()))
             _find_writer(judged, runner, boxes, cases, told["compared"])
         told |= boxes.told()
         judged.count("compilation", boxes.service)
@@ -98,11 +109,15 @@ def main(folder: Path) -> None:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _GivenCases:
-    """The cases that a submission is given, and their folder; `model` tells of a ModelNew."""
+    """The cases that a submission is given, and their folder; `model` tells of a ModelNew.
+
+    `again` is one of them with other inputs, and says if the expected results depend on them.
+    """
 
     folder: Path
     records: list[Json]
     model: Json | None
+    again: Json | None
 
 
 def _run(
@@ -113,7 +128,7 @@ def _run(
 ) -> Json | None:
     """Run the submission's cases in a box, and copy its results out; None if that fails."""
     with boxes.opened() as box:
-        run = partial(runner.run, given.folder, given.records, given.model)
+        run = partial(runner.run, given.folder, given.records, given.model, given.again)
         ran = judged.step("submission", run, box=box, service=boxes.service)
         if ran is not None and box is not None:
             results = given.folder / RESULTS
@@ -234,24 +249,36 @@ def made_cases(task: JudgeTask, options: JudgeOptions, reference: Path, given: P
     """Make the cases of a task: inputs for the submission, expected results for the reference."""
     known = reference_of(task)
     theirs, ours = ArrayFolder(given), ArrayFolder(reference)
-    records, kept = [], []
+    records: list[Json] = []
+    kept, again = [], None
     for case in known.cases(options):
         outcome = case.outcome or _size_outcome(case, options)
         if not outcome and known.compared(case, case.expected).outcome != RIGHT:
             outcome = UNCOMPARABLE
         plain_case = outcome in {"", UNCOMPARABLE}
-        record = {
-            "name": case.name,
-            "outcome": outcome,
-            "inputs": theirs.stored(case.inputs) if plain_case else None,
-            "made_with": theirs.stored(case.made_with) if plain_case else None,
-            "outputs": _outputs(case.expected) if plain_case else [],
-        }
-        record["keeps_inputs"] = case.keeps_inputs
-        records.append(record)
+        if not outcome and again is None:
+            other = redrawn(known, options, case)
+            again = {} if other is None else stored(other, case, _record(other, theirs), reference)
+            again |= {"of": len(records)}
+        records.append(_record(case, theirs, outcome, is_plain=plain_case))
         kept.append(ours.stored(case.expected) if plain_case else None)
     (reference / "expected.json").write_text(json.dumps(kept), "utf-8")
-    return {"cases": records, "model": _model_of(known)}
+    again = again if again and "record" in again else None
+    return {"cases": records, "model": _model_of(known), "again": again}
+
+
+def _record(
+    case: ReferenceCase, folder: ArrayFolder, outcome: str = "", *, is_plain: bool = True
+) -> Json:
+    """Return a case as a submission's step reads it."""
+    return {
+        "name": case.name,
+        "outcome": outcome,
+        "inputs": folder.stored(case.inputs) if is_plain else None,
+        "made_with": folder.stored(case.made_with) if is_plain else None,
+        "outputs": _outputs(case.expected) if is_plain else [],
+        "keeps_inputs": case.keeps_inputs,
+    }
 
 
 def _model_of(known: Reference) -> Json | None:
@@ -275,11 +302,9 @@ def _outputs(expected: Any) -> list[Json]:
     return found
 
 
-def compared_cases(
-    task: JudgeTask, reference: Path, given: Path, records: list[Json], told: list[Json]
-) -> Json:
+def compared_cases(task: JudgeTask, reference: Path, cases: _GivenCases, ran: Json) -> Json:
     """Compare what the submission returned with the expected results."""
-    known = reference_of(task)
+    known, given, records, told = reference_of(task), cases.folder, cases.records, ran["cases"]
     kept = json.loads((reference / "expected.json").read_text("utf-8"))
     compared: list[Json] = []
     for record, expected, case in zip(records, kept, told, strict=False):
@@ -300,6 +325,12 @@ def compared_cases(
         if result.outcome == RIGHT:
             told_of["cheating"] = [*result_marks(result, whole.expected, results, whole.name)]
         compared.append(told_of)
+    again = cases.again
+    if again is not None and "again" in ran and is_asked(again, compared):
+        with suppress(OSError, ValueError, KeyError, TypeError, MemoryError):  # as above
+            first = told[again["of"]]
+            marks = [*marks_of(known, reference, given, again, ran["again"], first)]
+            compared[again["of"]]["cheating"] += marks
     return {"cases": compared}
 
 

@@ -54,8 +54,14 @@ COMPUTED_BEFORE = CheatKind(
 INDEPENDENT = CheatKind(
     "independent-of-inputs",
     CERTAIN,
-    "no launch of the call read a byte of an input",
+    "no launch read a byte of an input, or the results stayed the same for other inputs",
     "a kernel that fills its output with the value that the result has for random inputs",
+)
+GIVEN_ALONE = CheatKind(
+    "given-inputs-alone",
+    SUSPECT,
+    "a case is right, and wrong when it is drawn again with other inputs of its shapes",
+    "a kernel that adds the difference that the drawn inputs have",
 )
 INPUTS_CHANGED = CheatKind(
     "inputs-changed",
@@ -125,7 +131,7 @@ PRECISION = CheatKind(
 )
 KINDS = (
     *(NO_LAUNCH, UNWRITTEN, NOT_OF_A_LAUNCH, CHANGED_AFTER, COMPUTED_BEFORE, INDEPENDENT),
-    *(INPUTS_CHANGED, CHANGED_IN_PLACE, TORCH, OUTSIDE, PATCHED, SHAPES, TABLE, SCALAR),
-    *(CONSTANT, TOLERANCE, PRECISION),
+    *(GIVEN_ALONE, INPUTS_CHANGED, CHANGED_IN_PLACE, TORCH, OUTSIDE, PATCHED, SHAPES, TABLE),
+    *(SCALAR, CONSTANT, TOLERANCE, PRECISION),
 )
 """All kinds: the page on judging has a row for each."""
