@@ -23,7 +23,6 @@ from targets import against, arguments
 
 import cubecore
 from cubecore.tiling.cost.closed_form import cost
-from cubecore.tiling.cost.tracing import WARM_UP_PROBLEMS, TraceCache, TracedFunction
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.rules.checker import rules
 from cubecore.tiling.rules.model import RuleCase
@@ -115,16 +114,13 @@ def judged(rows: int) -> dict[str, Any]:
     }
     columns = TilingColumns({name: getattr(plan.tiling, name) for name in FIELDS} | varied)
     case = RuleCase(None, plan.problem, plan.request.chip)
-    function, lines = TracedFunction(_judged), TraceCache.of(case)
     parts = [np.arange(first, first + AT_ONCE) for first in range(0, rows, AT_ONCE)]
 
     def all_of_them() -> None:
         """Judge every part."""
         for part in parts:
-            function(lines, case, columns.take(part))
+            _judged(case, columns.take(part))
 
-    for _ in range(WARM_UP_PROBLEMS):  # lines are made for a kind of problem that comes again
-        TraceCache.of(case)
     all_of_them()
     taken = [seconds(all_of_them) for _ in range(5)]
     rate = rows / statistics.median(taken)

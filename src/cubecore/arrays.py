@@ -11,6 +11,13 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 """A NumPy array of any elements and shape."""
+
+
+def column(value: Array | float, count: int) -> Array:
+    """Return a number, or an array of one for each row, as an array of `count` rows."""
+    return value if isinstance(value, np.ndarray) and value.ndim else np.full(count, value)
+
+
 _COLLECT_AFTER = 50_000
 """Objects more than before, of those that may form cycles, after which Python looks for some."""
 _LARGEST_BLOCK = 31 << 20

@@ -29,6 +29,7 @@ import numpy as np
 
 import cubecore
 from cubecore.answers.plan import TilingPlan
+from cubecore.arrays import column
 from cubecore.chips.model import Chip
 from cubecore.errors import CubecoreError
 from cubecore.kernels.matmul.clock.launch import launch_time
@@ -37,7 +38,6 @@ from cubecore.planning.narrowing import narrowing
 from cubecore.tiling.cost.chunk_columns import least_cycles
 from cubecore.tiling.cost.chunk_walk import walked_cycles
 from cubecore.tiling.cost.closed_form import cost
-from cubecore.tiling.cost.tracing import TraceCache, column
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.checker import check_tiling
@@ -45,7 +45,7 @@ from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.candidates import TilingColumns
 from cubecore.tiling.solver.l1_residency import with_derived_fields
 from cubecore.tiling.solver.refinement import measured
-from cubecore.tiling.solver.solver import LEGAL
+from cubecore.tiling.solver.solver import legal
 from cubecore.units import ceil_div
 
 CHIPS = ("Ascend910B3", "Ascend910B1", "Ascend910_9392", "Ascend950PR_9589")
@@ -159,8 +159,7 @@ def legal_changes(plan: TilingPlan) -> tuple[RuleCase, TilingColumns, int]:
     kept = np.flatnonzero(p.fix.mask(columns)) if p.fix.fields else np.arange(len(columns))
     case = RuleCase(columns.take(kept), p, plan.request.chip)
     columns = with_derived_fields(case).tiling
-    legal = LEGAL(TraceCache.of(case), case, columns)[0]
-    rows = np.flatnonzero(column(legal, len(kept)))
+    rows = np.flatnonzero(column(legal(case, columns), len(kept)))
     return case, columns.take(rows), int(np.count_nonzero(kept[rows] < singles))
 
 
@@ -194,7 +193,7 @@ def held(plan: TilingPlan, rng: random.Random) -> Held:
     """Return a plan beside its fastest change."""
     case, t, singles = legal_changes(plan)
     p, chip, own = plan.problem, plan.request.chip, plan.predicted.cycles
-    values = measured(case, t, TraceCache.of(case))
+    values = measured(case, t)
     near = np.flatnonzero(least_cycles(case, values) <= BUSY * own)
     rows, pairs = set(near[near < singles].tolist()), near[near >= singles]
     if len(pairs):

@@ -12,7 +12,6 @@ from cubecore.errors import refuse
 from cubecore.kernels.matmul.clock.launch import is_known, launch_time
 from cubecore.lazy_dataclass import dataclass
 from cubecore.planning.planner import over_shared_k, whole_tiling
-from cubecore.tiling.cost.tracing import TraceCache
 from cubecore.tiling.rules.checker import check_case
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.changes import changes
@@ -140,8 +139,10 @@ class LocalSearch:
         """
         case = RuleCase(None, over_shared_k(self.problem), self.chip)
         shared = replace(tiling, Ka=case.problem.k, Kb=case.problem.k)
-        near = changes(case, shared, cycles, self.problem.fix, TraceCache.of(case))
+        near = changes(case, shared, cycles, self.problem.fix)
         self.judged += near.judged
+        # `left` counts timings, not changes: most of what is listed is skipped by what the walk of
+        # its chunks promises, or was timed in an earlier round.
         most = left = self._at_once(tiling)
         least = LEAST_TIMED if near.rough == 1 else 2 * LEAST_TIMED
         worth = self.effort.near
@@ -171,6 +172,8 @@ class LocalSearch:
         t = tiling
         if not is_known(self.problem, self.chip):
             return self.effort.walked
+        # The clock without trees walks base-K steps one by one until they recur; what has few of
+        # them is timed in a fraction of the usual time.
         tiles = ceil_div(t.singleCoreM, t.baseM) * ceil_div(t.singleCoreN, t.baseN)
         short = tiles * ceil_div(t.singleCoreK, t.baseK) <= SHORT_STEPS
         return self.effort.timed * (2 if short else 1)

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from cubecore.arrays import column
 from cubecore.kernels.matmul.clock.launch import launch_time
 from cubecore.planning.planner import plan_tilings
 from cubecore.tiling.cost.chunk_columns import COLUMNS, chunk_columns, least_cycles
 from cubecore.tiling.cost.chunk_walk import walked_cycles
-from cubecore.tiling.cost.tracing import column
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.candidates import TilingColumns

@@ -12,7 +12,6 @@ import pytest
 from cubecore.chips import chip
 from cubecore.errors import CubecoreError, NoLegalTilingError
 from cubecore.tiling.cost.closed_form import cost
-from cubecore.tiling.cost.tracing import TraceCache
 from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.checker import check_tiling
@@ -204,7 +203,6 @@ def test_many_plans_are_the_fastest_of_all_tilings():
 def test_a_bound_that_excludes_too_much_is_caught(monkeypatch):
     """The comparison above is worth something: bounds 3 % too high lose the fastest tiling."""
     monkeypatch.setattr(lower_bounds, "SAFE", 1.03)
-    monkeypatch.setattr(TraceCache, "_of", {})
     problems = (small(seed) for seed in range(40))
     assert any(
         solution.best.predicted.cycles > fastest(p, soc, every=False)[0]

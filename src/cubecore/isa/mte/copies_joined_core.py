@@ -161,6 +161,8 @@ class CopyUbufToMatrixCc(_FractalRuns):
 
 
 def _fractal_runs(runs: int, length: int, gap: int) -> Offsets:
+    # A run is `length` fractals without a gap, so that its elements simply follow each other; runs
+    # begin a run and a gap apart.
     starts = np.arange(runs, dtype=np.intp) * (length + gap)
     elements = np.arange(length * _FRACTAL_ELEMENTS, dtype=np.intp)
     return starts[:, None] * _FRACTAL_ELEMENTS + elements

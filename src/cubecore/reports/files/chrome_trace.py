@@ -145,10 +145,13 @@ def _require_small(chosen: Sequence[LaneGroup], view: TraceView, hertz: int) -> 
     segments = [s for group in chosen for lane in _lanes(group, view) for s in lane.segments]
     seen = [s for s in segments if _seen(s, view, hertz)]
     size = sum(EVENT_BYTES + len(s.name) for s in seen)
+    # Beside an event for each segment a group may have arrows (two events each) and counts (of the
+    # pipes at work, where an instruction begins and ends), at most as many as the trace takes.
     most = (2 * min(g.shown, _MOST_ARROWS) + min(2 * g.shown, _MOST_COUNTS) for g in chosen)
     size += min(sum(most), 2 * len(seen)) * EVENT_BYTES
     if size <= MOST_BYTES:
         return
+    # Events lie about evenly in time: a window in proportion to the bytes that fit is near enough.
     begin_us = min(s.start for s in seen) * 1e6 / hertz
     end_us = max(s.end for s in seen) * 1e6 / hertz
     fits_us = begin_us + (end_us - begin_us) * MOST_BYTES / size

@@ -90,20 +90,6 @@ class TilingCost:
     pipes: Mapping[str, Column]
     bytes: Mapping[str, Column]
 
-    def values(self) -> tuple[Column, ...]:
-        """Return the numbers one after the other."""
-        pipes, carried = (self.pipes[n] for n in PIPES), (self.bytes[n] for n in LINKS)
-        return (self.total, self.start, self.hbm, *pipes, *carried)
-
-    @staticmethod
-    def of(values: tuple[Column, ...]) -> "TilingCost":
-        """Return the cost of which these are the `values`."""
-        total, start, hbm, *rest = values
-        pipes = dict(zip(PIPES, rest[: len(PIPES)], strict=True))
-        return TilingCost(
-            total, start, hbm, pipes, dict(zip(LINKS, rest[len(PIPES) :], strict=True))
-        )
-
 
 PIPES = ("M", "MTE1", "MTE2", "FIX", "S")
 LINKS = ("GM->L1", "L1->L0A", "L1->L0B", "L0C->GM", "HBM")

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.lazy_dataclass import dataclass
-from cubecore.tiling.cost.tracing import NO_TRACES, TraceCache
 from cubecore.tiling.model.field_limits import SHARED_AXES, FieldLimits
 from cubecore.tiling.rules.batches import fits_together
 from cubecore.tiling.rules.checker import legal_mask
@@ -158,12 +157,10 @@ class TilingSearch:
         *,
         strict: bool,
         shortlist: bool = False,
-        traces: TraceCache = NO_TRACES,
     ) -> None:
         self.case, self.wanted, self.strict = case, wanted, strict
         self.first_blocks = FIRST_BLOCKS + count
         self.excluded: Counter[str] = Counter()
-        self.traces = traces
         self.incumbents: list[_ResidentTilings] = []
         self.deferred: list[_Pool] = []
         self.limit = np.inf
@@ -198,7 +195,7 @@ class TilingSearch:
         # before the next one is looked at, so that the limit falls early. Rows of a bound are
         # ascending by score; a part is judged again right before it is searched, as the limit may
         # have fallen since.
-        bound = split_bound(case, splits, self.traces)
+        bound = split_bound(case, splits)
         rest = self._worth_exploring(bound, self.blocks_left)
         while len(rest):
             part, rest = rest[:SPLITS_AT_ONCE], rest[SPLITS_AT_ONCE:]
@@ -246,7 +243,7 @@ class TilingSearch:
             return
         pairs = block_pairs(self.case, splits, self.wanted)
         self.complete &= pairs.complete
-        bound = pair_bound(self.case, pairs, self.traces)
+        bound = pair_bound(self.case, pairs)
         self.blocks_left -= len(pairs.columns) // 8
         rest = self._worth_exploring(bound, self.blocks_left)
         size = PAIRS_AT_ONCE if self.incumbents else FIRST_PAIRS
@@ -265,7 +262,7 @@ class TilingSearch:
             blocks, pair = blocks.take(kept), pair[kept]
         if len(blocks) == 0:
             return
-        bounds = block_bounds(self.case, blocks, self.traces)
+        bounds = block_bounds(self.case, blocks)
         self.blocks_left -= len(blocks)
         pool = _Pool(blocks, bounds)
         if not self.strict and not bounds.fits.all():
@@ -338,7 +335,7 @@ class TilingSearch:
         # From cheap to dear: residencies of A and of B apart are excluded first, each with the
         # least of the other; only what is left is joined to pairs, bounded as pairs, and costed at
         # last.
-        a, b = (residencies(case, blocks, operand, wanted, self.traces) for operand in "ab")
+        a, b = (residencies(case, blocks, operand, wanted) for operand in "ab")
         self.residencies_left -= (len(a.block) + len(b.block)) // 2
         limit = min(limit, self.cutoff)
         if limit < np.inf:
@@ -348,7 +345,7 @@ class TilingSearch:
         self.residencies_left -= len(pairs) // 16
         blocks, self.pairs_per_block = pool.blocks, max(len(pairs) / len(pool.blocks), 1.0)
         self.judged += len(pairs) + int(self._both_orders(pool, pairs.block).sum())
-        bound = pair_bounds(case, blocks, pool.bounds, pairs, self.traces)
+        bound = pair_bounds(case, blocks, pool.bounds, pairs)
         if not self.incumbents:
             # The first incumbent cuts off most pairs: a few of each block are judged for it.
             head = _first_of_each(pairs.block, bound, FIRST_RESIDENCIES)
@@ -388,9 +385,7 @@ class TilingSearch:
         promising = []
         for operand, other in ((a, b), (b, a)):
             least = least_of(other, len(pool.blocks))
-            cycles = residency_bounds(
-                self.case, pool.blocks, pool.bounds, operand, least, self.traces
-            )
+            cycles = residency_bounds(self.case, pool.blocks, pool.bounds, operand, least)
             promising.append(operand.take(np.flatnonzero(cycles <= limit)))
         return promising[0], promising[1]
 
@@ -402,7 +397,6 @@ class TilingSearch:
             pool.blocks,
             pairs,
             both_orders=bool(both_orders.any()),
-            traces=self.traces,
         )
         # N first is costed only where it differs: its rows follow those of M first.
         if len(orders) > 1:

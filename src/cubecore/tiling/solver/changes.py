@@ -8,11 +8,11 @@ bounded at once; the walk of chunks ranks those whose busiest pipe leaves them a
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.arrays import column
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.chunk_columns import least_cycles
 from cubecore.tiling.cost.chunk_walk import walked_cycles
 from cubecore.tiling.cost.closed_form import cost
-from cubecore.tiling.cost.tracing import TraceCache, column
 from cubecore.tiling.model.field_limits import FieldLimits
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.model import RuleCase
@@ -28,7 +28,7 @@ from cubecore.tiling.solver.candidates import (
 )
 from cubecore.tiling.solver.l1_residency import block_bytes, smallest_steps, with_derived_fields
 from cubecore.tiling.solver.refinement import measured
-from cubecore.tiling.solver.solver import LEGAL
+from cubecore.tiling.solver.solver import legal as legal_tilings
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div, distinct
 
 SKETCHED_CHUNKS, WALKED_CHUNKS = 8, 96
@@ -76,9 +76,7 @@ class Changes:
     rough: float = 1.0
 
 
-def changes(
-    case: RuleCase, tiling: TCubeTiling, cycles: int, wanted: FieldLimits, traces: TraceCache
-) -> Changes:
+def changes(case: RuleCase, tiling: TCubeTiling, cycles: int, wanted: FieldLimits) -> Changes:
     """Return the changes of one or two fields that may be faster than the tiling's `cycles`."""
     # Rows of `_CHOSEN`, NaN where a change leaves a field. A pair of changes of different groups
     # (group < group: each pair once) takes from the second what it sets, else from the first. Row 0
@@ -93,14 +91,14 @@ def changes(
     fields = np.concatenate([[0], 100 * group, of_pairs])
     rows = _likely_legal(case, columns, wanted)
     kept = columns.take(rows)
-    legal = np.flatnonzero(column(LEGAL(traces, case, kept)[0], len(kept)))
+    legal = np.flatnonzero(column(legal_tilings(case, kept), len(kept)))
     kept, fields = kept.take(legal), fields[rows[legal]]
     if len(kept) == 0:
         return Changes((), (), 0)
     own_row = _columns(case, tiling, own, wanted)
     surely = (fields % 100 == 0) | (fields == _BOTH_SHARES)
     rough = _rough(tiling)
-    ranked = _ranked(case, own_row, kept, cycles, surely, rough, traces)
+    ranked = _ranked(case, own_row, kept, cycles, surely, rough)
     rows, likely = _spread(*ranked, fields)
     table = {n: np.broadcast_to(kept.take(rows).fields[n], len(rows)) for n in kept.names}
     listed = {n: np.asarray(x).astype(np.int64).tolist() for n, x in table.items()}
@@ -294,7 +292,6 @@ def _ranked(
     cycles: int,
     surely: NDArray[np.bool_],
     rough: float,
-    traces: TraceCache,
 ) -> tuple[Ints, Floats]:
     """Return the rows that may be faster, the likeliest first, and how likely: times the own walk.
 
@@ -305,8 +302,8 @@ def _ranked(
     """
     if case.problem.template != "MDL":
         return _by_closed_form(case, own, t)
-    least = least_cycles(case, values := measured(case, t, traces))
-    own_values = measured(case, own, traces)
+    least = least_cycles(case, values := measured(case, t))
+    own_values = measured(case, own)
     # The walk and its bound are some per cent off: they are held against the tiling's own walk.
     limit = max(cycles, float(walked_cycles(case, own_values, WALKED_CHUNKS)[0]))
     rows = np.flatnonzero(least <= limit)

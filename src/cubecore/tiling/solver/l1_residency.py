@@ -6,15 +6,15 @@ joined.
 """
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 
 from cubecore.aliases import Column, Columns
+from cubecore.arrays import column
 from cubecore.chips import costs
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.tile_counts import tile_counts
-from cubecore.tiling.cost.tracing import NO_TRACES, TraceCache, TracedFunction, column
 from cubecore.tiling.cost.traffic import Pass, chunks, hidden_cycles
 from cubecore.tiling.model.field_limits import FieldLimits
 from cubecore.tiling.rules.blocks import mdl_k_step_multiple, mdl_step_m, mdl_step_n
@@ -99,7 +99,6 @@ def residencies(
     blocks: TilingColumns,
     operand: str,
     wanted: FieldLimits,
-    traces: TraceCache = NO_TRACES,
 ) -> Residencies:
     """Return the residencies of an operand that fit L1 beside one block of the other."""
     # Per base block: how many tiles of the operand's axis and steps along K a core has, and how
@@ -129,7 +128,7 @@ def residencies(
     rows = np.concatenate((one, two))
     block, depth = block[rows], np.concatenate((size[one], 2 * size[two]))
     columns = TilingColumns(dict(zip(names, (step[rows], step_k[rows], depth), strict=True)))
-    measures = _RESIDENCY[operand](traces, case, blocks, columns, ups=(None, block))
+    measures = _residency_columns(operand, case, blocks.take(block), columns)
     measured = dict(zip(RESIDENCY_COLUMNS, [column(x, len(rows)) for x in measures], strict=True))
     columns = columns.with_fields(**measured)
     mask = measured["fits"] & (measured["used_bytes"] <= case.chip.l1_bytes)
@@ -179,9 +178,6 @@ def _residency_columns(
     first = cut.first_cycles(chip)
     loads = cycles, memory, first, cut.first.count, waits
     return fits, l1_used_bytes(judged), *loads, cut.count, along, passes
-
-
-_RESIDENCY = {x: TracedFunction(partial(_residency_columns, x), parents=(None, 0)) for x in "ab"}
 
 
 def block_bytes(case: RuleCase, t: TilingColumns, operand: str) -> Floats:

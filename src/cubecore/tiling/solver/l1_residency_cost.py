@@ -8,9 +8,9 @@ here: what depends on one operand's residency, or on the base block alone, is co
 import numpy as np
 
 from cubecore.aliases import Column, Columns
+from cubecore.arrays import column
 from cubecore.tiling.cost.closed_form import cost
 from cubecore.tiling.cost.pipe_overlap import first_loads
-from cubecore.tiling.cost.tracing import NO_TRACES, TraceCache, TracedFunction, column
 from cubecore.tiling.cost.traffic import hidden_cycles
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.candidates import Floats, Ints, TilingColumns
@@ -47,18 +47,17 @@ def residency_bounds(
     bounds: BlockBounds,
     operand: Residencies,
     other: dict[str, Floats],
-    traces: TraceCache = NO_TRACES,
 ) -> Floats:
     """Return a lower bound for each residency of one operand, in cycles.
 
     `other` is the least of the other operand for each base block.
     """
     bounded = blocks.with_fields(chain=bounds.chain, other=bounds.other, **other)
-    (cycles,) = _RESIDENCY_BOUND(traces, case, bounded, operand.columns, ups=(None, operand.block))
+    cycles = _residency_bound(case, bounded.take(operand.block), operand.columns)
     return column(cycles, len(operand.block))
 
 
-def _residency_bound(case: RuleCase, t: Columns, columns: Columns) -> tuple[Column]:
+def _residency_bound(case: RuleCase, t: Columns, columns: Columns) -> Column:
     # A core can be no faster than the chain from its first load to its last write with this
     # operand's waits, nor than all of its loads one behind the other. Of the other operand each sum
     # takes the least by itself, though no single residency may have them all: so it stays a bound.
@@ -66,10 +65,7 @@ def _residency_bound(case: RuleCase, t: Columns, columns: Columns) -> tuple[Colu
     fill = first_loads(chip, columns.first + t.least_first, columns.transfers + 1)
     loaded = columns.cycles + t.least_cycles + t.other + hidden_cycles(chip)
     busy = np.maximum(fill + t.chain + columns.waits, loaded)
-    return (launch_bound(case, t, busy, columns.memory + t.least_memory, 0),)
-
-
-_RESIDENCY_BOUND = TracedFunction(_residency_bound, parents=(None, 0))
+    return launch_bound(case, t, busy, columns.memory + t.least_memory, 0)
 
 
 def pair_bounds(
@@ -77,17 +73,15 @@ def pair_bounds(
     blocks: TilingColumns,
     bounds: BlockBounds,
     pairs: ResidencyPairs,
-    traces: TraceCache = NO_TRACES,
 ) -> Floats:
     """Return a lower bound for each pair of A's and B's residencies, in cycles."""
     a, b = pairs.a, pairs.b
     bounded = blocks.with_fields(chain=bounds.chain, other=bounds.other)
-    join_rows, ups = (pairs.block, pairs.rows_a, pairs.rows_b), (None, a.block, b.block)
-    (cycles,) = _PAIR_BOUND(traces, case, bounded, a.columns, b.columns, ups=ups, rows=join_rows)
-    return column(cycles, len(pairs))
+    joined = a.columns.take(pairs.rows_a), b.columns.take(pairs.rows_b)
+    return column(_pair_bound(case, bounded.take(pairs.block), *joined), len(pairs))
 
 
-def _pair_bound(case: RuleCase, t: Columns, a: Columns, b: Columns) -> tuple[Column]:
+def _pair_bound(case: RuleCase, t: Columns, a: Columns, b: Columns) -> Column:
     chip = case.chip
     fill = first_loads(chip, a.first + b.first, a.transfers + b.transfers)
     loaded = a.cycles + b.cycles + (t.other + hidden_cycles(chip))
@@ -101,10 +95,7 @@ def _pair_bound(case: RuleCase, t: Columns, a: Columns, b: Columns) -> tuple[Col
     together = np.where((a.waits > 0) & (b.waits > 0), np.minimum(a_count, b_count) - 1, 0)
     waits = a.waits + b.waits - together * hidden_cycles(chip)  # for one latency, not for two
     busy = np.maximum(fill + t.chain + waits, loaded + rest)
-    return (launch_bound(case, t, busy, a.memory + b.memory, rest),)
-
-
-_PAIR_BOUND = TracedFunction(_pair_bound, parents=(None, 0, 0))
+    return launch_bound(case, t, busy, a.memory + b.memory, rest)
 
 
 def residency_cycles(
@@ -113,26 +104,19 @@ def residency_cycles(
     pairs: ResidencyPairs,
     *,
     both_orders: bool,
-    traces: TraceCache = NO_TRACES,
 ) -> list[Floats]:
     """Return the cycles, rounded up, of each pair of residencies; infinite if illegal.
 
     First where M goes first, and then, if it `both_orders`, where N does.
     """
     a, b = pairs.a, pairs.b
-    join_rows, ups = (pairs.block, pairs.rows_a, pairs.rows_b), (None, a.block, b.block)
-    cycles = _RESIDENCY_CYCLES[both_orders](
-        traces, case, blocks, a.columns, b.columns, ups=ups, rows=join_rows
+    joined = (
+        blocks.take(pairs.block),
+        a.columns.take(pairs.rows_a),
+        b.columns.take(pairs.rows_b),
     )
-    return [column(x, len(pairs)) for x in cycles]
-
-
-def _m_first(case: RuleCase, blocks: Columns, a: Columns, b: Columns) -> tuple[Column, ...]:
-    return (_ordered(0, case, blocks, a, b),)
-
-
-def _both(case: RuleCase, blocks: Columns, a: Columns, b: Columns) -> tuple[Column, ...]:
-    return tuple(_ordered(order, case, blocks, a, b) for order in (0, 1))
+    orders = (0, 1) if both_orders else (0,)
+    return [column(_ordered(order, case, *joined), len(pairs)) for order in orders]
 
 
 def _ordered(order: int, case: RuleCase, blocks: Columns, a: Columns, b: Columns) -> Column:
@@ -142,8 +126,3 @@ def _ordered(order: int, case: RuleCase, blocks: Columns, a: Columns, b: Columns
     judged = with_derived_fields(RuleCase(tiling, case.problem, case.chip))
     total = np.ceil(cost(judged.tiling, case.problem, case.chip).total)
     return np.where(keeps_rules(judged, RESIDENCY_RULES), total, np.inf)
-
-
-_RESIDENCY_CYCLES = [
-    TracedFunction(function, parents=(None, 0, 0)) for function in (_m_first, _both)
-]

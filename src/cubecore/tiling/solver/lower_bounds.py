@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from cubecore.aliases import Column, Columns
+from cubecore.arrays import column
 from cubecore.chips import costs
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import (
@@ -27,7 +28,6 @@ from cubecore.tiling.cost.closed_form import (
 )
 from cubecore.tiling.cost.pipe_overlap import Inner, first_loads, scalar_cycles
 from cubecore.tiling.cost.tile_counts import tile_counts
-from cubecore.tiling.cost.tracing import NO_TRACES, TraceCache, TracedFunction, column
 from cubecore.tiling.cost.traffic import (
     Pass,
     Stored,
@@ -166,11 +166,9 @@ def _missing(case: RuleCase, t: Tilings) -> Column:
     return miss_share(case.chip, (a + b) * k)
 
 
-def split_bound(
-    case: RuleCase, splits: TilingColumns, traces: TraceCache = NO_TRACES
-) -> LowerBounds:
+def split_bound(case: RuleCase, splits: TilingColumns) -> LowerBounds:
     """Return a bound for each core split: the Cube's, MTE2's or fixpipe's work on the share."""
-    return LowerBounds(*_SPLIT(traces, case, splits))
+    return LowerBounds(*_split_bound(case, splits))
 
 
 def _split_bound(case: RuleCase, splits: Columns) -> tuple[Column, Column]:
@@ -181,9 +179,6 @@ def _split_bound(case: RuleCase, splits: Columns) -> tuple[Column, Column]:
     a, b = _whole_passes(case, splits, m, n, k)
     passes = LoadPasses(True, a, b, (1, 1))
     return _least(case, splits, [passes], 0, beside=np.maximum(cube, written), steps=0)
-
-
-_SPLIT = TracedFunction(_split_bound)
 
 
 def _whole_passes(
@@ -252,11 +247,11 @@ def _starts(
     )
 
 
-def pair_bound(case: RuleCase, pairs: Pairs, traces: TraceCache = NO_TRACES) -> LowerBounds:
+def pair_bound(case: RuleCase, pairs: Pairs) -> LowerBounds:
     """Return a bound for each baseM and baseN: with the longest baseK that L0 holds."""
     m_tiles, n_tiles = pairs.tiles
     return LowerBounds(
-        *_PAIR(traces, case, pairs.columns.with_fields(m_tiles=m_tiles, n_tiles=n_tiles))
+        *_pair_bound(case, pairs.columns.with_fields(m_tiles=m_tiles, n_tiles=n_tiles))
     )
 
 
@@ -294,9 +289,6 @@ def _pair_bound(case: RuleCase, t: Columns) -> tuple[Column, Column]:
     return _least(case, t, schedules, _missing(case, t), beside=most, steps=steps)
 
 
-_PAIR = TracedFunction(_pair_bound)
-
-
 @dataclass(frozen=True)
 class BlockBounds:
     """Bounds of base blocks before their L1 residency is chosen; cycles.
@@ -331,11 +323,9 @@ class BlockBounds:
         return BlockBounds(*(np.concatenate(values) for values in columns))
 
 
-def block_bounds(
-    case: RuleCase, blocks: TilingColumns, traces: TraceCache = NO_TRACES
-) -> BlockBounds:
+def block_bounds(case: RuleCase, blocks: TilingColumns) -> BlockBounds:
     """Return the bounds of base blocks."""
-    bounds = _BLOCK(traces, case, blocks)
+    bounds = _block_bounds(case, blocks)
     return BlockBounds(*(column(x, len(blocks)) for x in bounds))
 
 
@@ -371,9 +361,6 @@ def _block_bounds(case: RuleCase, t: Columns) -> tuple[Column, ...]:
     fits = keeps_rules(least, BLOCK_RULES)
     order_matters = np.logical_and(w.m_tiles > 1, w.n_tiles > 1)
     return (order_matters, inner.chain, pipes["MTE2"], l1_used_bytes(least), fits, total, score)
-
-
-_BLOCK = TracedFunction(_block_bounds)
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cubecore.aliases import Column
+from cubecore.arrays import column
 from cubecore.tiling.cost.chunk_columns import COLUMNS, chunk_columns, least_cycles
 from cubecore.tiling.cost.chunk_walk import walked_cycles
-from cubecore.tiling.cost.tracing import TraceCache, TracedFunction, column
 from cubecore.tiling.model.field_limits import FieldLimits
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.branch_and_bound import GROUP_FIELDS, SearchResult
@@ -77,7 +77,6 @@ def refined(
     result: SearchResult,
     count: int,
     wanted: FieldLimits,
-    traces: TraceCache,
     classes: int = 0,
 ) -> Shortlist:
     """Return the best tiling of each base block and number of tiles: `count` of them at most.
@@ -98,7 +97,7 @@ def refined(
         of = _classes(result.tilings)
         first_rows = np.append(first_rows, _of_each(of, order, 2 * classes, first_rows))
     shortlist = _plain(result.tilings.take(first_rows))
-    values = measured(case, shortlist, traces)
+    values = measured(case, shortlist)
     cycles = walked_cycles(case, values, FIRST_CHUNKS)
     # A short walk of all, then other residencies of the best base blocks, then a long walk of what
     # is left.
@@ -110,7 +109,7 @@ def refined(
         rows = np.append(rows, others)
     # Row 0, the closed form's best, goes along whatever its walk says.
     first = shortlist.take(rows if 0 in rows else np.append(rows, 0))
-    every, values = _variants(case, first, limit, wanted, traces)
+    every, values = _variants(case, first, limit, wanted)
     cycles = walked_cycles(case, values, ALL_CHUNKS)
     rows = _best_of_each(every, cycles, max(MOST_FOLLOWED, count), mix=mix)
     rows = _filled(every, cycles, _followed(case, values, rows), count)
@@ -163,7 +162,7 @@ def _near_classes(tilings: TilingColumns, cycles: Floats, rows: Ints, count: int
 
 
 def _variants(
-    case: RuleCase, first: TilingColumns, limit: float, wanted: FieldLimits, traces: TraceCache
+    case: RuleCase, first: TilingColumns, limit: float, wanted: FieldLimits
 ) -> tuple[TilingColumns, dict[str, Floats]]:
     """Return tilings and their legal variants that may take at most `limit` cycles, measured."""
     others = _other_base_k(case, first.take(np.arange(min(MOST_REBASED, len(first)))), wanted)
@@ -171,9 +170,9 @@ def _variants(
     if wanted.fields:
         varied = varied.take(np.flatnonzero(wanted.mask(varied)))
     every = concatenate([first, varied])
-    legal = column(_LEGAL(traces, case, every)[0], len(every))
+    legal = column(_legal(case, every), len(every))
     every = _plain(every.take(np.flatnonzero(legal)))
-    values = measured(case, every, traces)
+    values = measured(case, every)
     # Busiest pipes bound a walk from below at a tenth of its cost.
     likely = least_cycles(case, values) <= limit
     firsts = int(np.count_nonzero(legal[: len(first)]))
@@ -224,22 +223,19 @@ def _plain(tilings: TilingColumns) -> TilingColumns:
     return TilingColumns({n: column(x, count) for n, x in tilings.fields.items()})
 
 
-def _legal(case: RuleCase, tilings: TilingColumns) -> tuple[Column]:
+def _legal(case: RuleCase, tilings: TilingColumns) -> Column:
     judged = with_derived_fields(RuleCase(tilings, case.problem, case.chip))
-    return (keeps_rules(judged, (*RESIDENCY_RULES, *BLOCK_RULES)),)
+    return keeps_rules(judged, (*RESIDENCY_RULES, *BLOCK_RULES))
 
 
 def _columns(case: RuleCase, tilings: TilingColumns) -> tuple[Column, ...]:
     return chunk_columns(with_derived_fields(RuleCase(tilings, case.problem, case.chip)))
 
 
-_LEGAL, _COLUMNS = TracedFunction(_legal), TracedFunction(_columns)
-
-
-def measured(case: RuleCase, tilings: TilingColumns, traces: TraceCache) -> dict[str, Floats]:
+def measured(case: RuleCase, tilings: TilingColumns) -> dict[str, Floats]:
     """Return what walks need of tilings."""
     count = len(tilings)
-    values = (column(x, count) for x in _COLUMNS(traces, case, tilings))
+    values = (column(x, count) for x in _columns(case, tilings))
     return dict(zip(COLUMNS, values, strict=True))
 
 

@@ -11,19 +11,17 @@ from functools import lru_cache
 import numpy as np
 
 from cubecore.aliases import Column, Json
-from cubecore.arrays import Array, keep_freed_memory
+from cubecore.arrays import Array, column, keep_freed_memory
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import (
     Prediction,
-    TilingCost,
     cost,
     lower_bound,
     predict,
     predictions,
 )
-from cubecore.tiling.cost.tracing import TraceCache, TracedFunction, column
 from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling, Tilings
@@ -138,17 +136,16 @@ def solve_plannable(
     """
     keep_freed_memory()
     case = RuleCase(None, problem, chip)
-    traces = TraceCache.of(case)
     refine = refine and problem.template == "MDL"
     request = _Request(count + 1, wanted, explained=explained, refine=refine, classes=classes)
     found = None
     if refine and not wanted.fields:
         # A sweep over M asks for the same tiling for up to 16 values: one search serves them.
-        found = _found_in_whole_fractals(case, request, traces)
+        found = _found_in_whole_fractals(case, request)
     if found is None:
-        found = _search(case, request, traces)
+        found = _search(case, request)
     picked = found.picked
-    ranked = _ranked(picked.tilings, case, traces, plain=not wanted.fields and not refine)
+    ranked = _ranked(picked.tilings, case, plain=not wanted.fields and not refine)
     bound = lower_bound(problem, chip)
     reached = max(math.ceil(found.bound), bound)
     best = ranked[0].predicted.cycles
@@ -183,7 +180,7 @@ class _Request:
     refine: bool
     classes: int
 
-    def search(self, case: RuleCase, traces: TraceCache, *, strict: bool) -> TilingSearch:
+    def search(self, case: RuleCase, *, strict: bool) -> TilingSearch:
         """Return the search for what is asked for."""
         return TilingSearch(
             case,
@@ -191,24 +188,20 @@ class _Request:
             self.wanted,
             strict=strict,
             shortlist=self.refine,
-            traces=traces,
         )
 
-    def picked(
-        self, case: RuleCase, result: SearchResult, traces: TraceCache, *, strict: bool = False
-    ) -> Shortlist:
+    def picked(self, case: RuleCase, result: SearchResult, *, strict: bool = False) -> Shortlist:
         """Return the best tilings of what the search found, with variants if it refines.
 
         Only legal ones, if that is `strict`.
         """
         if self.refine:
-            found = refined(case, result, self.count, self.wanted, traces, self.classes)
+            found = refined(case, result, self.count, self.wanted, self.classes)
             if not strict:
                 return found
-            allowed = column(LEGAL(traces, case, found.tilings)[0], len(found.tilings))
-            legal = np.flatnonzero(allowed)
-            if number := int(np.count_nonzero(legal < found.number)):
-                return Shortlist(found.tilings.take(legal), number)
+            rows = np.flatnonzero(column(legal(case, found.tilings), len(found.tilings)))
+            if number := int(np.count_nonzero(rows < found.number)):
+                return Shortlist(found.tilings.take(rows), number)
         best = result.tilings.take(_best_of_each(result, self.count))
         return Shortlist(best, len(best))
 
@@ -228,7 +221,7 @@ class _Found:
         return _Found(picked, result.bound, result.complete, result.judged)
 
 
-def _found_in_whole_fractals(case: RuleCase, asked: _Request, traces: TraceCache) -> _Found | None:
+def _found_in_whole_fractals(case: RuleCase, asked: _Request) -> _Found | None:
     """Return the tilings found for as many rows as fill M's last fractal, cut to the problem's.
 
     None where rows of A^T would be longer, or one would not be legal. A buffer and a matmul take
@@ -242,7 +235,7 @@ def _found_in_whole_fractals(case: RuleCase, asked: _Request, traces: TraceCache
     if problem.trans_a or rows > INT32_MAX:
         return None
     try:
-        found = _kept_search(replace(problem, m=rows, seed=0), case.chip, asked, traces)
+        found = _kept_search(replace(problem, m=rows, seed=0), case.chip, asked)
     except NoLegalTilingError:
         if rows == problem.m:
             raise
@@ -250,14 +243,14 @@ def _found_in_whole_fractals(case: RuleCase, asked: _Request, traces: TraceCache
     if rows == problem.m:
         return found
     picked = _cut_to(problem, found.picked)
-    (legal,) = LEGAL(traces, case, picked.tilings)
-    return replace(found, picked=picked) if np.all(legal) else None
+    kept = np.all(legal(case, picked.tilings))
+    return replace(found, picked=picked) if kept else None
 
 
 @lru_cache(maxsize=256)
-def _kept_search(problem: Problem, chip: Chip, asked: _Request, traces: TraceCache) -> _Found:
+def _kept_search(problem: Problem, chip: Chip, asked: _Request) -> _Found:
     """Return what is found for a problem; the latest ones are kept."""
-    return _search(RuleCase(None, problem, chip), asked, traces)
+    return _search(RuleCase(None, problem, chip), asked)
 
 
 def _cut_to(problem: Problem, picked: Shortlist) -> Shortlist:
@@ -274,7 +267,7 @@ def _cut_to(problem: Problem, picked: Shortlist) -> Shortlist:
     return picked._replace(tilings=t.with_fields(M=m, singleCoreM=share, usedCoreNum=used))
 
 
-def _search(case: RuleCase, asked: _Request, traces: TraceCache) -> _Found:
+def _search(case: RuleCase, asked: _Request) -> _Found:
     """Return what is picked of what the search found.
 
     Base blocks are held to every rule only if what comes out needs it, as where numbers of buffers
@@ -283,28 +276,25 @@ def _search(case: RuleCase, asked: _Request, traces: TraceCache) -> _Found:
     wanted = asked.wanted
     # Rules are judged for what comes out, which is much less than all base blocks.
     if not wanted.of(BUFFER_FIELDS).fields:
-        search = asked.search(case, traces, strict=False)
+        search = asked.search(case, strict=False)
         result = search.run()
         if result is not None:
-            picked = asked.picked(case, result, traces)
-            (legal,) = LEGAL(traces, case, picked.tilings)
-            if np.all(legal):
+            picked = asked.picked(case, result)
+            if np.all(legal(case, picked.tilings)):
                 return _Found.of(result, picked)
         elif not asked.explained:
             raise _no_tiling(case, search, wanted)
-    search = asked.search(case, traces, strict=True)
+    search = asked.search(case, strict=True)
     result = search.run()
     if result is None:
         raise _no_tiling(case, search, wanted)
-    return _Found.of(result, asked.picked(case, result, traces, strict=True))
+    return _Found.of(result, asked.picked(case, result, strict=True))
 
 
-def _legal(case: RuleCase, tilings: Tilings) -> tuple[Column]:
+def legal(case: RuleCase, tilings: Tilings) -> Column:
+    """Return whether tilings keep every rule."""
     judged = replace(case, tiling=tilings)
-    return (keeps_rules(judged, tuple(declared.measure for declared in rules())),)
-
-
-LEGAL = TracedFunction(_legal)
+    return keeps_rules(judged, tuple(declared.measure for declared in rules()))
 
 
 def _best_of_each(result: SearchResult, count: int) -> Array:
@@ -337,9 +327,7 @@ def _best_of_each(result: SearchResult, count: int) -> Array:
     return np.array(list(first.values())[:count])
 
 
-def _ranked(
-    columns: TilingColumns, case: RuleCase, traces: TraceCache, *, plain: bool
-) -> list[Ranked]:
+def _ranked(columns: TilingColumns, case: RuleCase, *, plain: bool) -> list[Ranked]:
     """Return the tilings in the rows of `columns` with their predictions.
 
     `plain` takes back a second buffer in L0C that saves no cycle.
@@ -347,7 +335,7 @@ def _ranked(
     # A second buffer of L0C that gains nothing only takes room: the plainer tiling is the answer.
     with_one = columns.with_fields(dbL0C=np.ones_like(columns.dbL0C))
     both = concatenate([columns, with_one]) if plain else columns
-    result, count = TilingCost.of(_COST(traces, case, both)), len(columns)
+    result, count = cost(both, case.problem, case.chip), len(columns)
     chosen = np.arange(count)
     if plain:
         cycles = np.ceil(np.broadcast_to(result.total, 2 * count))
@@ -360,13 +348,6 @@ def _ranked(
         Ranked(TCubeTiling(**fixed | {n: x[row] for n, x in listed.items()}), predicted[row])
         for row in range(count)
     ]
-
-
-def _cost(case: RuleCase, tilings: Tilings) -> tuple[Column, ...]:
-    return cost(tilings, case.problem, case.chip).values()
-
-
-_COST = TracedFunction(_cost)
 
 
 def _no_tiling(case: RuleCase, search: TilingSearch, wanted: FieldLimits) -> NoLegalTilingError:

@@ -37,6 +37,8 @@ def race(finding: SanitizerFinding, words: SourceWords) -> str:
     calls = [words.call(each.instruction, each.location) for each in finding.accesses]
     if earlier.core != later.core:
         return _of_two_cores(finding, words)
+    # From the most certain remedy to the least: two arrays that share bytes by mistake, half of a
+    # pair of flags that stands there already, then the pair that is missing as a whole.
     core, between = words.issued.get(earlier.core), race_of(finding)
     half = missing = None
     if core is not None and between is not None:
@@ -102,6 +104,8 @@ def _of_two_cores(finding: SanitizerFinding, words: SourceWords) -> str:
         if calls[0] == calls[1]:
             told = f"{calls[1]} may write {array} in {blocks[1]} and in {blocks[0]},"
         return f"{told} in either order; {_own_bytes(finding, words)}"
+    # Cores have no order: the sentence begins with the write, whichever was executed first here. A
+    # barrier of all cores is the remedy where both ways are possible, a signal where one is.
     write, read = (earlier, later) if earlier.how == "write" else (later, earlier)
     called = [
         f"{words.call(each.instruction, each.location)} in {words.block(each.core)}"

@@ -77,6 +77,7 @@ def launch_time(
         for number, (group, part) in enumerate(
             zip(traffic.groups, memory_parts(traffic), strict=True)
         ):
+            # One core stands for its group: each has the same tree, and an equal part of memory.
             memory = MemoryPort(chip, part, traffic.written_back, start)
             kind = trees[group.program]
             ends.append(_CoreTime(plan, memory, traffic.shares(number), start).of(kind.trees))
@@ -160,6 +161,7 @@ class _CoreTime:
                 self._settle()
             self._block(tree)
             before = tree
+        # The kernel takes down every flag that it raised; waits for them are its last instructions.
         up = [(core.m, rings.l0c), (core.mte1, rings.l0a), (core.mte1, rings.l0b)]
         for pipe, ring in up:
             for at in ring:
