@@ -89,6 +89,8 @@ _UNITS = re.compile(
 
 def wrong_value(record: JsonMapping) -> str:
     """Return the sentence about the first column of a point that is wrong; "" of none."""
+    # In this order: a column's own form first, then what two columns say of each other, so that the
+    # first sentence names the cause and not what follows from it.
     return (
         _wrong_text(record)
         or _wrong_count(record)
@@ -122,6 +124,8 @@ def _wrong_kernels(record: JsonMapping) -> str:
 
 def kernel_record(record: JsonMapping, kernel: JsonMapping) -> Json:
     """Return one of several kernels as a point of its own that lacks a time."""
+    # What belongs to the launch as a whole (its time, its bytes) says nothing of one kernel; what
+    # kernels share (chip, versions) is each one's, and its own columns go before both.
     common = {
         name: value for name, value in record.items() if name not in {*OF_A_KERNEL, "kernels"}
     }

@@ -218,6 +218,7 @@ class _Order:
     def _call_of(self, half: HalfPair) -> str:
         """Return the call that sets or awaits a flag, a queue's or its own, at its line."""
         later, dialect = self.later, self._dialect
+        # Several calls may set this flag; that of the array's own queue is the one to name.
         name = self.words.operand(later.instruction, later.operand, later.location)
         queue_name = queue_of(later.location.file, name)
         own = (each for each in half.alike if queue_name and receiver(each) == queue_name)
@@ -238,6 +239,8 @@ class _Order:
             return f"put {behind} behind {before}"
         if earlier.pipe == later.pipe:
             return f"put {dialect.pipe_barrier(later.pipe)} between them"
+        # Where a queue already hands this array on between these pipes, its calls are the remedy that
+        # reads as the rest of the kernel does; else a pair of flags, at the lines next to the two.
         pipes = earlier.pipe, later.pipe
         handed = pipes if earlier.how == "write" else pipes[::-1]
         name = words.operand(later.instruction, later.operand, later.location)
@@ -252,6 +255,8 @@ class _Order:
             f"put {raised} behind {self._anchored(missing.behind)} and {awaited} before "
             f"{self._anchored(missing.before)}"
         )
+        # The first pass waits for a flag that no pass before has set, and the last one sets a flag
+        # that no pass behind it waits for: both halves are needed once more outside of the loop.
         if missing.in_next_pass:
             text += f", and once more {raised} before the loop and {awaited} behind it"
         return text
