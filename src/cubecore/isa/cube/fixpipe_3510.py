@@ -116,8 +116,8 @@ class FixpipeV2(Rows):
             return super().offsets_src()
         i = np.arange(self.m_size, dtype=np.intp)[:, None]
         j = np.arange(self.n_size, dtype=np.intp)
-        # L0C in pieces of 16 elements: a column of fractals is `src_stride` of them, and the rows in
-        # it are `row_stride` apart where channels are interleaved, else right behind each other.
+        # L0C in pieces of 16 elements: a column of fractals is `src_stride` of them, and the rows
+        # in it are `row_stride` apart where channels are interleaved, else right behind each other.
         piece = j // FRACTAL_ROWS * self.src_stride + i * self.row_stride
         return self.matrices(0) + piece * FRACTAL_ROWS + j % FRACTAL_ROWS
 

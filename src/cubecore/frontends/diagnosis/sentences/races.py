@@ -239,8 +239,8 @@ class _Order:
             return f"put {behind} behind {before}"
         if earlier.pipe == later.pipe:
             return f"put {dialect.pipe_barrier(later.pipe)} between them"
-        # Where a queue already hands this array on between these pipes, its calls are the remedy that
-        # reads as the rest of the kernel does; else a pair of flags, at the lines next to the two.
+        # Where a queue hands this array on between these pipes already, its calls are what reads as
+        # the rest of the kernel does; else a pair of flags, at the lines next to the two.
         pipes = earlier.pipe, later.pipe
         handed = pipes if earlier.how == "write" else pipes[::-1]
         name = words.operand(later.instruction, later.operand, later.location)
