@@ -26,7 +26,7 @@ _IMAGES = {
 HOME = rows_3510.HOME | dict.fromkeys(
     (
         *(*_MX_LOADS, "mad_mx", "copy_matrix_cc_to_gm_v2", "copy_matrix_cc_to_cbuf_v2"),
-        *("set_nd_para_v2", "set_channel_para", "set_relu_alpha"),
+        *("set_nd_para_v2", "set_channel_para", "set_relu_alpha", "set_quant_post"),
     ),
     "Ascend950PR_9599",
 )

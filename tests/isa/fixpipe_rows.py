@@ -18,6 +18,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "set_nd_para_v2": {"nd_num": 1, "src_nd_stride": 1, "dst_nd_stride": 1},
     "set_channel_para": {"config": 1 << 48},
     "set_relu_alpha": {"config": 0x3F800000},
+    "set_quant_post": {"config": 0x3F800000},
     "copy_cbuf_to_fbuf": {"len_burst": 1},
     "set_nd_para": {"nd_num": 1, "src_nd_stride": 1, "dst_nd_stride": 1},
     "set_quant_pre": {"scale": 0x3F800000},
@@ -39,14 +40,13 @@ _FIXPIPE = {"n_size": (1, 4095), "m_size": (1, 65535), "relu_pre": (0, 2)} | {
     "dst_stride": (1, 2**32 - 1),
     "src_stride": (0, 65535),
 }
-_NOT_MODELLED = (
-    *("clip_relu_pre", "relu_post", "clip_relu_post", "eltwise_op", "eltwise_antq_en"),
-    *("c0_pad_en", "broadcast_en"),
-)
+_BYTE = (0, 255)
 _LATE = {"nz2nd_en": BIT, "nz2dn_en": BIT, "nd_num": (1, 65535), "row_stride": (0, 65535)} | {
     "src_nd_stride": (0, 65535),
     "dst_nd_stride": (0, 2**32 - 1),
-    **dict.fromkeys(_NOT_MODELLED, (0, 0)),
+    **dict.fromkeys(("clip_relu_pre", "eltwise_op", "eltwise_antq_en"), _BYTE),
+    **dict.fromkeys(("clip_relu_post", "c0_pad_en", "broadcast_en"), BIT),
+    "relu_post": (0, 2),
 }
 RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "copy_matrix_cc_to_gm": _FIXPIPE
@@ -58,6 +58,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     | {"dst_nd_stride": (1, 2**32 - 1)},
     "set_channel_para": {"config": (0, MASK_64)},
     "set_relu_alpha": {"config": (0, MASK_64)},
+    "set_quant_post": {"config": (0, MASK_64)},
     "copy_matrix_cc_to_cbuf": _FIXPIPE,
     "copy_cbuf_to_fbuf": {"n_burst": (1, 4095), "len_burst": (1, 65535)}
     | {"src_stride": (0, 65535), "dst_stride": (0, 65535)},
@@ -78,11 +79,22 @@ _LATE_MODES = (
         "VQF322FP8_PRE",
         "QF322HIF8_PRE",
         "VQF322HIF8_PRE",
+        "QF322HIF8_PRE_HYBRID",
+        "VQF322HIF8_PRE_HYBRID",
         "QS322BF16_PRE",
         "VQS322BF16_PRE",
     ),
     *("QF322F16_PRE", "VQF322F16_PRE", "QF322BF16_PRE", "VQF322BF16_PRE"),
     *("QF322F32_PRE", "VQF322F32_PRE"),
+)
+_POST_MODES = (
+    "NoConv",
+    *(
+        f"{many}{source}2{result}_POST"
+        for source in ("QS16", "QF16")
+        for result in ("B8", "S4", "S16")
+        for many in ("", "V")
+    ),
 )
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     ("copy_matrix_cc_to_gm", "unit_flag"): (0, 2, 3),
@@ -92,7 +104,7 @@ WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
         for field, words in {
             "unit_flag": (0, 2, 3),
             "l2_cache_ctl": (0, 1, 2, 4),
-            "quant_post": ("NoConv",),
+            "quant_post": _POST_MODES,
             "quant_pre": _LATE_MODES,
         }.items()
     },
@@ -122,6 +134,7 @@ ORACLES: dict[str, str] = {
     "copy_matrix_cc_to_cbuf_v2": "isa/cube/test_fixpipe_3510.py::test_every_conversion_to_l1",
     "set_nd_para_v2": "isa/cube/test_fixpipe_3510.py::test_several_matrices",
     "set_channel_para": "isa/cube/test_fixpipe_3510.py::test_columns",
+    "set_quant_post": "isa/cube/test_fixpipe_post.py::test_second_conversion",
     "set_relu_alpha": "isa/cube/test_fixpipe_3510.py::test_leaky_relu",
     "copy_cbuf_to_fbuf": "isa/cube/test_fixpipe_quantisation.py::test_l1_to_fixpipe_buffer",
     "set_nd_para": "isa/cube/test_fixpipe.py::test_nz_to_nd_of_several_matrices",

@@ -63,7 +63,7 @@ RANGES = {
         name: {"count": (0, 2**18)} | dict.fromkeys(NUMBERS.get(name, ()), (0, 2**64 - 1))
         for name in TENSORS
     },
-    **{name: {"mutex_id": (0, 31)} for name in _MUTEX},
+    **{name: {"mutex_id": (0, 31), "mode": (0, 1)} for name in _MUTEX},
     "broadcast": {"count": (0, 2**18)}
     | {f"{of}_size{axis}": (1, 2**18) for of in ("dst", "src") for axis in range(9)},
 }

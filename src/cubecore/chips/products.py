@@ -150,6 +150,7 @@ FIXPIPE_ROWS = (
     *_scaled("int32", "int4", "REQ4", to=_TO_L1, archs=("2201",)),
     *_scaled("float32", "float8_e4m3fn", "QF322FP8_PRE", to=_BOTH, archs=("3510",)),
     *_scaled("float32", "hifloat8", "QF322HIF8_PRE", to=_BOTH, archs=("3510",)),
+    *_scaled("float32", "hifloat8", "QF322HIF8_PRE_HYBRID", to=_BOTH, archs=("3510",)),
     *_scaled("int32", "bfloat16", "QS322BF16_PRE", to=_BOTH, archs=("3510",)),
     *_scaled("float32", "float16", "QF322F16_PRE", to=_BOTH, archs=("3510",)),
     *_scaled("float32", "bfloat16", "QF322BF16_PRE", to=_BOTH, archs=("3510",)),
@@ -157,7 +158,7 @@ FIXPIPE_ROWS = (
 )
 """Every mode (asc-devkit, asc_copy_l0c2gm and asc_copy_l0c2l1; Kirin: Fixpipe, tables of types,
 and no copy to the Fixpipe buffer; that half sums are written as they are is inferred); int8 may be
-uint8. Those that round to hifloat8 at random (QF322HIF8_PRE_HYBRID) are left out."""
+uint8."""
 
 FIXPIPE_CONVERSIONS = {
     (row.source, row.target): row.mode for row in FIXPIPE_ROWS if row.scaling == "none"

@@ -17,6 +17,7 @@ MODULES = (
     "mte.fill",
     "cube.fixpipe",
     "cube.fixpipe_registers",
+    "cube.fixpipe_post",
     "cube.fixpipe_3510",
     "cube.fixpipe_to_ub",
     "mte.copies_joined_core",

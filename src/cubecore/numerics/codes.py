@@ -55,6 +55,35 @@ def codes_of(values: Array, kind: ElementType, *, finite: bool = False) -> Array
     return np.where(np.isnan(wide), unknown, codes).astype(np.uint8)
 
 
+def hybrid(exact: Array, source: ElementType) -> Array:
+    """Return numbers of hifloat8, rounded as the page of Cast writes hybrid rounding.
+
+    Magnitudes up to 2**4 are rounded to the nearest. Of others the bits behind those that are kept
+    are held against the lowest bits of the source: 14 of float32, or of half its last and a 1. What
+    hifloat8 holds stays: of such floats these bits are 0, and the page's rule would move them away.
+    """
+    # A hifloat8 has fewer bits behind the point the larger its exponent is: `kept` of them, which
+    # for the smallest is none, and -1 where even the leading 1 is to be rounded up or away. The
+    # significand has its leading 1 at bit 23.
+    words = exact.astype(np.float32).view(np.uint32)
+    low = exact.astype(source.numpy).view(f"u{source.size_bytes}").astype(np.int64)
+    exponent = (words >> 23 & 0xFF).astype(np.int64) - 127
+    mantissa = (words & 0x7FFFFF).astype(np.int64)
+    size = np.abs(exponent)
+    kept = np.select([size <= 3, size <= 7, size <= 15], [3, 2, 1], np.where(exponent < -22, -1, 0))
+    bits, threshold = (14, low & 0x3FFF) if source.name == "float32" else (2, (low & 1) << 1 | 1)
+    significand = mantissa | 1 << 23
+    behind = significand >> (23 - kept - bits) & (1 << bits) - 1
+    nearest = significand >> (22 - kept) & 1 == 1
+    holds = significand & (np.int64(1) << 23 - kept) - 1 == 0
+    up = np.where(size <= 3, nearest, (behind >= threshold) & ~holds)
+    whole = (significand >> (23 - kept)) + up
+    rounded = np.ldexp(whole.astype(np.float64), exponent - kept)
+    inside = np.isfinite(exact) & (exponent >= -23) & (exponent <= 15)
+    result = np.where(inside, np.copysign(rounded, exact), exact)
+    return np.where(np.isfinite(exact) & (exponent < -23), np.copysign(0.0, exact), result)
+
+
 @lru_cache
 def _table(kind: ElementType) -> Array:
     """Return the number of each code."""

@@ -19,6 +19,7 @@ SCALE_MASK = 0xFFFFE000
 """The bits of a float32 that a scale keeps: (1, 8, 10)."""
 SIGNED_BIT = 46
 _SHIFT_AT, _SHIFT_ON_BIT, _OFFSET_AT = 32, 36, 37
+_POST_SIGNED_BIT = 9
 _OFFSET_MIN, _OFFSET_MAX = -256, 255
 """Nine bits, for the offset and for the integer that it is added to."""
 _INT16_MIN, _INT16_MAX = -(2**15), 2**15 - 1
@@ -69,6 +70,27 @@ def quantised(values: Array, words: Words, target: ElementType) -> Array:
         unsigned = np.clip(whole, 0, 2 * half - 1)
         result = np.where(_field(words, SIGNED_BIT, 1) == 1, result, unsigned)
     return np.asarray((result & 0xFF).astype(np.uint8).view(np.int8).astype(target.numpy))
+
+
+def requantised(values: Array, word: int, target: ElementType) -> Array:
+    """Return half `values` as int4, int8 (or its bits) or int16, by a word of QUANT_POST.
+
+    Times the factor in float32, to nearest even, clamped to one bit more than the target has, the
+    offset added, clamped to the target. NaN counts as 0. An 8-bit result whose word is not signed
+    is in [0, 255]; its bits are returned as int8.
+    """
+    factor = np.uint32(word & SCALE_MASK).view(np.float32)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        exact = np.nan_to_num(np.rint(values.astype(np.float32) * factor), nan=0.0)
+    half = 1 << (target.bits - 1)
+    raw = word & 0x1FF | (word >> 32 & 0xFF) << 9 if target.bits == 16 else word
+    offset = (raw + 2 * half) % (4 * half) - 2 * half
+    whole = np.clip(exact, -2 * half, 2 * half - 1).astype(np.int32) + offset
+    low, high = (-half, half - 1)
+    if target.bits == 8 and not word >> _POST_SIGNED_BIT & 1:
+        low, high = 0, 2 * half - 1
+    result = np.clip(whole, low, high)
+    return np.asarray((result & 2 * half - 1 if low == 0 else result).astype(target.numpy))
 
 
 def _field(words: Words, at: int, bits: int) -> Words:

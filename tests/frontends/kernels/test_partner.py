@@ -46,8 +46,11 @@ def tile_in_l0c(core, x, w, kind):
     return c
 
 
-def sent(kind, to, params, order="program"):
-    """Return both UBs of each block behind a copy from L0C, as lanes of a type, and the tile."""
+def sent(kind, to, params, order="program", post=None):
+    """Return both UBs of each block behind a copy from L0C, as lanes of a type, and the tile.
+
+    `post` is the word of the second conversion.
+    """
 
     @kernel(kind="mix", chip=CHIP, outputs="y", types={"x": kind, "w": kind, "s": to, "y": to})
     def copy(core, x, w, s, y):
@@ -58,6 +61,8 @@ def sent(kind, to, params, order="program"):
                 core.asc_sync_intra_wait("PIPE_FIX", TO_AIC + 16 * part)
             if params.get("nz2dn_en"):
                 core.asc_set_l0c2gm_channel_para(1 << 48)
+            if post is not None:
+                core.asc_set_l0c2gm_quant_post(post)
             core.asc_copy_l0c2ub(ub, tile, **params)
             for part in range(2):
                 core.asc_sync_intra_arrive("PIPE_FIX", TO_AIV + 16 * part)
@@ -73,7 +78,7 @@ def sent(kind, to, params, order="program"):
     wide, given = (16, np.float16) if kind == "half" else (32, np.int8)
     x, w = (rng.integers(-8, 8, (M, wide)).astype(given) for _ in range(2))
     kinds = {"float": np.float32, "half": np.float16, "bfloat16_t": bfloat16, "int32_t": np.int32}
-    dtype = np.dtype(kinds[to])
+    dtype = np.dtype({**kinds, "int8_t": np.int8, "int16_t": np.int16}[to])
     lanes = SIZE // dtype.itemsize
     s = np.full(lanes, SENTINEL, dtype)
     y = np.zeros((BLOCKS, 2, lanes), dtype)
@@ -125,6 +130,21 @@ def test_a_tile_goes_to_the_aivs_in_every_form(layout, kind, to, mode, target):
         for part in range(2):
             expected = placed(parts[part], layout, stride, y.shape[-1]).astype(y.dtype)
             assert np.array_equal(y[block, part].view(np.uint8), expected.view(np.uint8))
+
+
+@pytest.mark.parametrize(("to", "mode"), [("int8_t", "QF162B8_POST"), ("int16_t", "QF162S16_POST")])
+def test_a_tile_is_converted_again(to, mode):
+    """A quarter of each half, to nearest even, and 3; 8-bit results are signed here."""
+    params = {"n_size": N, "m_size": M, "dst_stride": 32, "src_stride": M, "nz2nd_en": True}
+    params |= {"quant_pre": "F322F16", "quant_post": mode}
+    y, tile = sent("half", to, params, post=0x3E800000 | 1 << 9 * (to == "int8_t") | 3)
+    low, high = (-128, 127) if to == "int8_t" else (-(2**15), 2**15 - 1)
+    wide = [
+        [max(min(round(v / 4), 2 * high + 1), 2 * low) + 3 for v in row] for row in tile.tolist()
+    ]
+    expected = np.clip(wide, low, high)
+    for block in range(BLOCKS):
+        assert np.array_equal(y[block, 0, : M * N].reshape(M, N), expected)
 
 
 @pytest.mark.parametrize("order", ["late", "early", "random:7"])

@@ -235,9 +235,9 @@ def store(kind=CopyMatrixCcToGm, **changes):
         (store(CopyMatrixCcToGmV2, nz2nd_en=True), A5, None),
         (store(CopyMatrixCcToGmV2, src_type=element_type("int32"), quant_pre="REQ8"), A5, None),
         (
-            store(CopyMatrixCcToGmV2, broadcast_en=1),
+            store(CopyMatrixCcToGmV2, broadcast_en=2),
             A5,
-            "copy_matrix_cc_to_gm_v2.broadcast_en must be in [0, 0], got 1",
+            "copy_matrix_cc_to_gm_v2.broadcast_en must be in [0, 1], got 2",
         ),
         (
             store(CopyMatrixCcToGmV2, nz2dn_en=True, nz2nd_en=True),

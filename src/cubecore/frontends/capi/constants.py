@@ -11,6 +11,7 @@ PIPE_S, PIPE_V, PIPE_M = "S", "V", "M"
 PIPE_MTE1, PIPE_MTE2, PIPE_MTE3 = "MTE1", "MTE2", "MTE3"
 PIPE_FIX, PIPE_ALL = "FIX", "ALL"
 EVENT_ID0, EVENT_ID1, EVENT_ID2, EVENT_ID3, EVENT_ID4, EVENT_ID5, EVENT_ID6, EVENT_ID7 = range(8)
+ASC_LOCK_BLOCK, ASC_LOCK_NON_BLOCK = 0, 1
 VA0, VA1, VA2, VA3, VA4, VA5, VA6, VA7 = range(8)
 half, float_t, bfloat16_t = "float16", "float32", "bfloat16"
 int8_t, int16_t, int32_t, int64_t = "int8", "int16", "int32", "int64"
@@ -67,6 +68,8 @@ class asc_load3d_v2_config(SimpleNamespace):  # noqa: N801 - the vendor's name
 
 
 __all__ = [
+    "ASC_LOCK_BLOCK",
+    "ASC_LOCK_NON_BLOCK",
     "EVENT_ID0",
     "EVENT_ID1",
     "EVENT_ID2",

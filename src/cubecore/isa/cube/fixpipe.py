@@ -45,7 +45,7 @@ from cubecore.isa.declare.scale_registers import FIXPIPE_ALIGN_BYTES, UINT64
 from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
 from cubecore.numerics import round_float
-from cubecore.numerics.codes import codes_of
+from cubecore.numerics.codes import codes_of, hybrid
 from cubecore.numerics.quantisation import leaky, quantised, scaled
 from cubecore.units import FRACTAL_ROWS, ceil_div
 
@@ -66,7 +66,7 @@ _UNCERTAIN = (
     "relu_pre 2 is leaky ReLU: a page of the Tensor API lists normal, leaky and PReLU in this "
     "order, and no page gives the numbers; a product with the factor is rounded to float32",
 )
-_LEAKY = 2
+LEAKY = 2
 _ARCHS = ("2201", *HALF_SUM_ARCHS)
 """The architectures of these instructions."""
 
@@ -156,12 +156,12 @@ class Fixpipe(Instruction):
     @property
     def takes_registers(self) -> bool:
         """Scales, and the factor of leaky ReLU."""
-        return self.scaling != "none" or self.relu_pre == _LEAKY
+        return self.scaling != "none" or self.relu_pre == LEAKY
 
     def resolved(self, registers: Registers) -> Self:
         """Take the scale, or its address, and the factor of leaky ReLU from their registers."""
         resolved = self
-        if self.relu_pre == _LEAKY:
+        if self.relu_pre == LEAKY:
             resolved = replace(resolved, alpha=registers.lrelu_alpha)
         if self.scaling == "one":
             resolved = replace(resolved, scale=registers.quant_pre)
@@ -172,7 +172,7 @@ class Fixpipe(Instruction):
     def unmet(self, registers: Registers) -> list[Violation]:
         """Return a violation for a scale or a factor that was not set."""
         violations = super().unmet(registers)
-        if self.relu_pre == _LEAKY and registers.lrelu_alpha is None:
+        if self.relu_pre == LEAKY and registers.lrelu_alpha is None:
             violations.append(Violation(f"{self.name}.relu_pre", "follow a set_lrelu_alpha", "2"))
         given = {"one": registers.quant_pre, "column": registers.scales_at}
         if given.get(self.scaling, 0) is None:
@@ -235,15 +235,19 @@ class Fixpipe(Instruction):
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """ReLU, then the conversion, with or without a scale."""
-        values, finite = inputs["src"], not registers.float_ieee
-        if self.relu_pre == _LEAKY:
+        return {"dst": self.converted(inputs, self.dst_type, finite=not registers.float_ieee)}
+
+    def converted(self, inputs: Mapping[str, Array], target: ElementType, *, finite: bool) -> Array:
+        """Return the values behind ReLU and the conversion, which is to `target`."""
+        values = inputs["src"]
+        if self.relu_pre == LEAKY:
             values = leaky(values, self.alpha or 0)
         elif self.relu_pre:
             values = np.maximum(values, np.zeros((), values.dtype))
         if self.scaling == "none":
             if self.quant_pre != "NoQuant":
-                values = round_float(values, self.dst_type, finite=finite)
-            return {"dst": values}
+                values = round_float(values, target, finite=finite)
+            return values
         # One scale is a scalar; scales by column broadcast along rows (and matrices), and may have
         # an axis of cores in front.
         words = np.array(self.scale or 0, np.uint64)
@@ -252,16 +256,18 @@ class Fixpipe(Instruction):
             between = [1] * (values.ndim - words.ndim)
             words = words.reshape(*words.shape[:-1], *between, words.shape[-1])
         words = np.asarray(words & np.uint64(self.scale_bits), np.uint64)
-        if self.dst_type.kind == "float":
-            values = scaled(values, words)
-            if self.dst_type.library == "codes":
-                return {"dst": codes_of(values, self.dst_type, finite=finite)}
-            return {"dst": round_float(values, self.dst_type, finite=finite)}
-        return {"dst": quantised(values, words, self.dst_type)}
+        if target.kind != "float":
+            return quantised(values, words, target)
+        values = scaled(values, words)
+        if target.library != "codes":
+            return round_float(values, target, finite=finite)
+        if self.quant_pre.endswith("_HYBRID"):
+            values = hybrid(values, FLOAT32)
+        return codes_of(values, target, finite=finite)
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Conversion by source type; leaky ReLU of float32."""
-        if self.relu_pre == _LEAKY and self.src_type is not FLOAT32:
+        if self.relu_pre == LEAKY and self.src_type is not FLOAT32:
             only = "be 0 or 1 unless src_type is float32"
             return [Violation(f"{self.name}.relu_pre", only, str(self.relu_pre))]
         # Three ways to be wrong, from the specific to the general: the source type does not exist
@@ -325,6 +331,11 @@ class Rows(Fixpipe):
     def fractal_columns(self) -> int:
         """Columns of a fractal of NZ at the target."""
         return _SPLIT_COLUMNS if self.channel_split else super().fractal_columns
+
+    @property
+    def rearranges(self) -> bool:
+        """True if rows of the tile are not written as rows, each once."""
+        return False
 
     @property
     def source_pitch(self) -> int:

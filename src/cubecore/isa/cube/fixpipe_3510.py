@@ -1,16 +1,27 @@
 """Fixpipe of architecture 3510, from L0C to global memory and to L1."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar, Self
 
 import numpy as np
 
+from cubecore.arrays import Array
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.chips.products import fixpipe_modes
+from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import Violation
-from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm, Rows
+from cubecore.isa.cube.fixpipe import LEAKY, CopyMatrixCcToGm, Rows
+from cubecore.isa.cube.fixpipe_post import (
+    NO_POST,
+    POST_TARGETS,
+    UNCERTAIN_POST,
+    WITHOUT_REGISTERS,
+    has_factor,
+    post_need,
+)
 from cubecore.isa.cube.fixpipe_registers import with_nz2nd
 from cubecore.isa.declare.common_3510 import ARCH, L2_HINTS
 from cubecore.isa.declare.instruction import (
@@ -22,24 +33,23 @@ from cubecore.isa.declare.instruction import (
     instruction,
     param,
     read,
+    taken,
     write,
 )
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
+from cubecore.numerics.quantisation import SCALE_MASK, leaky, requantised
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS
 
-_LATER = "not modelled: 0"
-_TOP = 0xFF
-"""The exponent of infinities and NaN."""
+_LATER = "nothing sets up what it takes: 0"
 UNCERTAIN = (
     "a scaled value is a float32 product rounded once, and then rounded to the target: the "
     "page says of QF322F32_PRE only that it is right to 2 in 1000",
     "without infinities NaN becomes 0 in float8 too: CTRL[50], which could keep it, is not "
     "modelled",
-    "what comes behind the first conversion (quant_post, clipped ReLU, element-wise work) and "
-    "broadcasts are not modelled",
-    "QF322HIF8_PRE_HYBRID and its form for columns are not there: they round at random",
+    *UNCERTAIN_POST,
+    "QF322HIF8_PRE_HYBRID rounds as the page of the registers' Cast writes hybrid rounding",
     "matrices in L0C lie src_nd_stride x 16 elements apart, as the basic API has it; the C API "
     "names fractals and 32 B in one sentence",
     "NZ2DN writes one matrix: which register repeats it is not said",
@@ -67,14 +77,20 @@ class FixpipeV2(Rows):
         *L2_HINTS,
         default=0,
     )
-    clip_relu_pre: int = param(0, 0, _LATER, default=0)
-    quant_post: str = choice("a second conversion, not modelled", "NoConv", default="NoConv")
-    relu_post: int = param(0, 0, _LATER, default=0)
-    clip_relu_post: int = param(0, 0, _LATER, default=0)
-    eltwise_op: int = param(0, 0, _LATER, default=0)
-    eltwise_antq_en: int = param(0, 0, _LATER, default=0)
-    c0_pad_en: int = param(0, 0, _LATER, default=0)
-    broadcast_en: int = param(0, 0, _LATER, default=0)
+    clip_relu_pre: int = param(0, 255, _LATER, default=0)
+    quant_post: str = choice("second conversion", NO_POST, *POST_TARGETS, default=NO_POST)
+    relu_post: int = param(
+        0,
+        2,
+        "before the second conversion negative values become 0 (1) or are multiplied by the factor "
+        "in bits 63 to 45 of set_relu_alpha (2)",
+        default=0,
+    )
+    clip_relu_post: int = param(0, 1, _LATER, default=0)
+    eltwise_op: int = param(0, 255, _LATER, default=0)
+    eltwise_antq_en: int = param(0, 255, _LATER, default=0)
+    c0_pad_en: int = param(0, 1, _LATER, default=0)
+    broadcast_en: bool = param(0, 1, "write the first row to all rows", default=False)
     nz2dn_en: bool = param(0, 1, "write column-major", default=False)
     src_nd_stride: int = param(0, 65535, "16 elements between source matrices", default=0)
     nd_num: int = param(1, 65535, "matrices, from set_nd_para_v2", default=1)
@@ -82,23 +98,66 @@ class FixpipeV2(Rows):
         0, 65535, "16 elements between rows of L0C in NZ2DN, from set_channel_para", default=0
     )
 
+    word_post: int | None = taken("QUANT_POST, from set_quant_post")
+    alpha_post: int | None = taken("the factor of the later leaky ReLU, from set_relu_alpha")
+
     @property
     def takes_registers(self) -> bool:
-        """The distance of rows too."""
-        return self.nz2dn_en or super().takes_registers
+        """The distance of rows and what the second conversion takes, too."""
+        return self.nz2dn_en or self.quant_post != NO_POST or super().takes_registers
 
     def resolved(self, registers: Registers) -> Self:
-        """Take the distance of rows."""
+        """Take the distance of rows, and what the second conversion takes."""
         resolved = super().resolved(registers)
-        return replace(resolved, row_stride=registers.row_stride) if self.nz2dn_en else resolved
+        if self.nz2dn_en:
+            resolved = replace(resolved, row_stride=registers.row_stride)
+        if self.quant_post != NO_POST:
+            resolved = replace(resolved, word_post=registers.quant_post)
+            if self.relu_post == LEAKY:
+                resolved = replace(resolved, alpha_post=registers.relu_alpha_post)
+        return resolved
 
     def unmet(self, registers: Registers) -> list[Violation]:
-        """The distance of rows, which must not be 0."""
+        """The distance of rows, which must not be 0; the word and the factor of what is behind."""
         violations = super().unmet(registers)
         if self.nz2dn_en and not registers.row_stride:
             need = "follow a set_channel_para with a row_stride"
             violations.append(Violation(f"{self.name}.nz2dn_en", need, "none"))
+        if self.quant_post != NO_POST and registers.quant_post is None:
+            subject = f"{self.name}.quant_post"
+            violations.append(Violation(subject, "follow a set_quant_post", self.quant_post))
+        if self.relu_post == LEAKY and registers.relu_alpha_post is None:
+            need = "follow a set_relu_alpha with bits 63 to 45"
+            violations.append(Violation(f"{self.name}.relu_post", need, "none"))
         return violations
+
+    @property
+    def first_type(self) -> ElementType:
+        """The type behind the first conversion."""
+        return super().dst_type
+
+    @property
+    def dst_type(self) -> ElementType:
+        """The type written; an 8-bit result may be unsigned (bit 9 of QUANT_POST)."""
+        target = POST_TARGETS.get(self.quant_post)
+        return self.first_type if target is None else element_type(target)
+
+    @property
+    def rearranges(self) -> bool:
+        """Columns, or one row again and again."""
+        return self.nz2dn_en or bool(self.broadcast_en)
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """ReLU and a conversion, and again."""
+        finite = not registers.float_ieee
+        values = self.converted(inputs, self.first_type, finite=finite)
+        if self.quant_post == NO_POST:
+            return {"dst": values}
+        if self.relu_post == LEAKY:
+            values = leaky(values.astype(np.float32), self.alpha_post or 0)
+        elif self.relu_post:
+            values = np.maximum(values, np.zeros((), values.dtype))
+        return {"dst": requantised(values, self.word_post or 0, self.dst_type)}
 
     @property
     def column_elements(self) -> int:
@@ -111,7 +170,13 @@ class FixpipeV2(Rows):
         return self.src_nd_stride * FRACTAL_ROWS
 
     def offsets_src(self) -> Offsets:
-        """Shape [nd_num, m_size, n_size]."""
+        """Shape [nd_num, m_size, n_size]; with broadcast_en the first row for all."""
+        offsets = self._offsets_of_rows()
+        if not self.broadcast_en:
+            return offsets
+        return np.broadcast_to(offsets[..., :1, :], offsets.shape)
+
+    def _offsets_of_rows(self) -> Offsets:
         if not self.nz2dn_en or self.row_stride == 1:
             return super().offsets_src()
         i = np.arange(self.m_size, dtype=np.intp)[:, None]
@@ -136,7 +201,7 @@ class FixpipeV2(Rows):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """One other layout at a time; whole blocks along what is stored together in NZ2DN."""
-        violations = super().preconditions(chip)
+        violations = super().preconditions(chip) + self._violations_behind()
         if not self.nz2dn_en:
             return violations
         subject = f"{self.name}.nz2dn_en"
@@ -146,6 +211,32 @@ class FixpipeV2(Rows):
         if self.unit_flag and self.row_stride != 1:
             violations.append(Violation(subject, "have a row_stride of 1 with unit_flag", "on"))
         return violations + self.whole_blocks("m_size")
+
+    def _violations_behind(self) -> list[Violation]:
+        """Judge what comes behind the first conversion, and one row for all."""
+        found = [
+            (word, f"be 0, as {reason}", str(int(getattr(self, word))))
+            for word, reason in WITHOUT_REGISTERS.items()
+            if getattr(self, word)
+        ]
+        if (need := post_need(self.quant_post, self.first_type.name)) is not None:
+            found.append(("quant_post", need, self.quant_post))
+        if self.relu_post and self.quant_post == NO_POST:
+            found.append(("relu_post", "be 0 without quant_post", str(self.relu_post)))
+        if self.broadcast_en and self.unit_flag:
+            found.append(("broadcast_en", "be off with unit_flag", "on"))
+        violations = [Violation(f"{self.name}.{word}", *said) for word, *said in found]
+        if self.dst_type.bits >= 8:
+            return violations
+        if self.nz2nd_en or self.nz2dn_en:
+            rows = "m_size" if self.nz2dn_en else "n_size"
+            for word in (rows, "dst_stride"):
+                if getattr(self, word) % 2:
+                    need = f"be even for {self.dst_type}"
+                    got = str(getattr(self, word))
+                    violations.append(Violation(f"{self.name}.{word}", need, got))
+            return violations
+        return violations + self.whole_fractals(self.fractal_columns, f"for {self.dst_type}")
 
     def whole_blocks(self, word: str) -> list[Violation]:
         """Judge a size: a multiple of 32 B at the target."""
@@ -171,7 +262,8 @@ class CopyMatrixCcToGmV2(FixpipeV2, CopyMatrixCcToGm):
     nothing is shifted. Further modes scale to float32, float16, bfloat16 and float8_e4m3fn, rounded
     to nearest even, and to hifloat8, of two numbers as near to the one away from 0; with CTRL[48]
     what is too large for float8_e4m3fn becomes NaN. nz2dn_en writes
-    column-major, columns dst_stride elements apart.
+    column-major, columns dst_stride elements apart, and broadcast_en the first row to all rows.
+    quant_post makes int4, int8 or int16 of half, by the factor and the offset of set_quant_post.
     """
 
     signature = FixpipeV2.signature
@@ -266,23 +358,22 @@ class SetChannelPara(Instruction):
 class SetReluAlpha(Instruction):
     """Set the factor of fixpipe's leaky ReLU: bits 31 to 13, the upper 19 of a float32.
 
-    Bits 63 to 45 are the factor of the ReLU behind the second conversion, which is not modelled.
+    Bits 63 to 45 are that of the ReLU of the second conversion.
     """
 
     config: int = param(0, 2**64 - 1, "the register's 64 bits")
 
     def preconditions(self, chip: Chip) -> list[Violation]:
-        """No factor for what is not modelled; an ordinary number or 0."""
-        violations = []
-        if self.config >> 45:
-            need = "leave bits 63 to 45 clear, which are not modelled"
-            violations.append(Violation(f"{self.name}.config", need, f"{self.config:#x}"))
-        exponent, fraction = self.config >> 23 & 0xFF, self.config >> 13 & 0x3FF
-        if exponent == _TOP or (not exponent and fraction):
-            need = "hold no infinity, NaN or subnormal number"
-            violations.append(Violation(f"{self.name}.config", need, f"{self.config:#x}"))
-        return violations
+        """Ordinary numbers or 0."""
+        if has_factor(self.config) and has_factor(self.config >> 32):
+            return []
+        need = "hold no infinity, NaN or subnormal number"
+        return [Violation(f"{self.name}.config", need, f"{self.config:#x}")]
 
     def apply(self, registers: Registers) -> Registers:
-        """Keep the factor."""
-        return replace(registers, lrelu_alpha=self.config & 0xFFFFE000)
+        """Keep the factors."""
+        return replace(
+            registers,
+            lrelu_alpha=self.config & SCALE_MASK,
+            relu_alpha_post=self.config >> 32 & SCALE_MASK,
+        )

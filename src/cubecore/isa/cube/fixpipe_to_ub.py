@@ -9,6 +9,7 @@ from cubecore.chips.model import Chip
 from cubecore.chips.products import fixpipe_modes
 from cubecore.errors import Violation
 from cubecore.isa.cube.fixpipe_3510 import UNCERTAIN, FixpipeV2
+from cubecore.isa.cube.fixpipe_post import NO_POST
 from cubecore.isa.declare.common_3510 import ARCH
 from cubecore.isa.declare.instruction import (
     InstructionCost,
@@ -99,6 +100,8 @@ class CopyMatrixCcToUb(ToPartner, FixpipeV2):
             "nz2dn_en": self.nz2dn_en,
             "quant_pre": self.quant_pre != "NoQuant",
             "relu_pre": self.relu_pre,
+            "quant_post": self.quant_post != NO_POST,
+            "broadcast_en": self.broadcast_en,
         }
         with_one = next((name for name, is_on in features.items() if is_on), None)
         if self.dual_dst_ctl != ONE and with_one is not None:

@@ -26,7 +26,6 @@ _GROUPS = {
         "asc_get_ar_spr asc_get_vf_len"
     ),
     "the page does not say whether 8-bit floats are reinterpreted or converted": "asc_enable_hif8",
-    "the second conversion of fixpipe is not modelled": "asc_set_l0c2gm_quant_post",
     "its page says that it repeats 2D loads, and gives it the fields of 3D ones": (
         "asc_set_l3d_rpt_b"
     ),

@@ -133,6 +133,8 @@ class Registers:
     the bits that a padding copy fills with, None before they are set; `atomic` is what stores to
     global memory do ("" for a plain store) and `atomic_type` in which element type; `nd_num` and
     the strides repeat NZ2ND;
+    `quant_post` is the word of fixpipe's second conversion and `relu_alpha_post` the factor of its
+    leaky ReLU, a float32's bits, None before they are set;
     `quant_pre` is fixpipe's one scale and `scales_at` where it has one for each column, None before
     they are set; `relu_at` and `resets_units` are kept with it for who asks; `lrelu_alpha` is the
     factor of its leaky ReLU, a float32's bits; the next two are HF32. `place` never changes;
@@ -168,6 +170,8 @@ class Registers:
     relu_at: int = 0
     resets_units: bool = False
     lrelu_alpha: int | None = None
+    quant_post: int | None = None
+    relu_alpha_post: int | None = None
     hf32_enabled: bool = False
     hf32_toward_zero: bool = False
     position: CorePosition = CorePosition()

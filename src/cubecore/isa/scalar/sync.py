@@ -113,7 +113,13 @@ class PipeBarrier(Sync):
 
 MUTEXES = 32
 """Mutexes of a core of architecture 3510."""
-_BLOCKS_ALONE = ("the mode that does not block is not modelled: its page says what it leaves out",)
+LOCK_MODES = ("ASC_LOCK_BLOCK", "ASC_LOCK_NON_BLOCK")
+"""Modes of a mutex, by their numbers in C."""
+_BLOCKS = (("on", "mutex_id"),)
+_UNCERTAIN_MODE = (
+    "in ASC_LOCK_NON_BLOCK the unlock alone waits for earlier unlocks, and later instructions of "
+    "its pipe do not wait for it: the page says so of the lock, and of the unlock when it runs",
+)
 
 
 @instruction(
@@ -121,18 +127,20 @@ _BLOCKS_ALONE = ("the mode that does not block is not modelled: its page says wh
     Pipe.S,
     names={"c_api": "asc_lock", "cpp": "Mutex::Lock"},
     source="asc-devkit, asc_lock and Mutex (3510)",
-    uncertain=_BLOCKS_ALONE,
+    uncertain=_UNCERTAIN_MODE,
     archs=ARCH,
 )
 class Lock(Sync):
     """Hold a pipe's later instructions until every earlier unlock of the mutex has run.
 
-    Of two of one pipe the second holds nothing.
+    Of two of one pipe the second holds nothing, and ASC_LOCK_NON_BLOCK (1) none at all.
     """
 
     waits = True
+    signatures = _BLOCKS
     on: str = choice("pipe that takes the mutex", *_PIPES, default="S")
     mutex_id: int = param(0, MUTEXES - 1, "mutex")
+    mode: int = param(0, 1, "0 ASC_LOCK_BLOCK, 1 ASC_LOCK_NON_BLOCK: holds nothing", default=0)
 
 
 @instruction(
@@ -140,14 +148,19 @@ class Lock(Sync):
     Pipe.S,
     names={"c_api": "asc_unlock", "cpp": "Mutex::Unlock"},
     source="asc-devkit, asc_unlock and Mutex (3510)",
-    uncertain=_BLOCKS_ALONE,
+    uncertain=_UNCERTAIN_MODE,
     archs=ARCH,
 )
 class Unlock(Sync):
-    """Give a mutex back once the pipe's earlier instructions have completed."""
+    """Give a mutex back once the pipe's earlier instructions have completed.
 
+    In ASC_LOCK_NON_BLOCK (1) also not before every earlier unlock of the mutex has run.
+    """
+
+    signatures = _BLOCKS
     on: str = choice("pipe that has the mutex", *_PIPES, default="S")
     mutex_id: int = param(0, MUTEXES - 1, "mutex")
+    mode: int = param(0, 1, "0 ASC_LOCK_BLOCK, 1 ASC_LOCK_NON_BLOCK: as its lock", default=0)
 
 
 _DSB_PIPES = {

@@ -226,9 +226,9 @@ class Prover(CheckedWalk):
     # --- the store
 
     def _store(self, template: CopyMatrixCcToGm, issue: Issue) -> Act:
-        if template.nd_num != 1:
-            raise IrregularError("a store of several matrices")
         t, kind = template, template.dst_type
+        if t.nd_num != 1 or t.rearranges or kind.bits < 8:
+            raise IrregularError("a store of several matrices, by columns, or of less than a byte")
         distances, span = self.group.distances(issue), span_of(template, "dst")
         # ND: rows `dst_stride` apart. NZ below: columns of fractals `column_elements` apart, whose
         # rows follow each other.

@@ -158,7 +158,7 @@ class _Entry:
     recorded: Recorded
     registers: Registers
     unlocks: int = 0
-    """Unlocks of its mutex that a lock waits for."""
+    """Unlocks of its mutex that a lock, or an unlock that does not block, waits for."""
     send: Callable[[], None] | None = None
     """Sends a signal to other cores, with what is known at its issue."""
 
@@ -204,6 +204,7 @@ class Queues:
         self._queues: dict[str, deque[_Entry]] = {pipe: deque() for pipe in _LATE}
         self._units = UnitGate()
         self._unlocks, self._unlocked = Counter[int](), Counter[int]()
+        self._unlocking: list[tuple[int, int]] = []
         self._reordered = BoundedCache[Instruction, Instruction]()
 
     # Three kinds of issues: joined pipes are drained on the spot; the scalar unit's own
@@ -240,11 +241,29 @@ class Queues:
     def _queue(self, pipe: str, recorded: Recorded) -> None:
         """Append what is issued to a pipe's queue, with what is known of it now."""
         template, send = recorded[0], None
-        unlocks = self._unlocks[template.mutex_id] if isinstance(template, Lock) else 0
+        unlocks = self._earlier_unlocks(template)
         if isinstance(template, FftsCrossCoreSync):
             send = self.signal(template, recorded[2])
         performed = self._in_its_order(template), *recorded[1:]
         self._queues[pipe].append(_Entry(performed, self.core.registers, unlocks, send))
+
+    def _earlier_unlocks(self, template: Instruction) -> int:
+        """Return how many unlocks of its mutex a lock or an unlock waits for."""
+        if isinstance(template, (Lock, Unlock)) and isinstance(template, Lock) != bool(
+            template.mode
+        ):
+            return self._unlocks[template.mutex_id]
+        return 0
+
+    def _unlock(self, mutex: int, earlier: int) -> None:
+        """Give a mutex back once so many earlier unlocks have run, and others that wait for it."""
+        self._unlocking.append((mutex, earlier))
+        while True:
+            free = [each for each in self._unlocking if self._unlocked[each[0]] >= each[1]]
+            if not free:
+                return
+            self._unlocking.remove(free[0])
+            self._unlocked[free[0][0]] += 1
 
     def _in_its_order(self, template: Instruction) -> Instruction:
         """Return an instruction with its own accesses in an order of the schedule."""
@@ -297,10 +316,10 @@ class Queues:
                 self._step(recorded)
             self.up.discard(_flag(template))
         elif isinstance(template, Lock):
-            while self._unlocked[template.mutex_id] < self._unlocks[template.mutex_id]:
+            while self._unlocked[template.mutex_id] < self._earlier_unlocks(template):
                 self._step(recorded)
         elif isinstance(template, Unlock):
-            self._unlocked[template.mutex_id] += 1
+            self._unlock(template.mutex_id, self._earlier_unlocks(template))
         elif isinstance(template, FftsCrossCoreSync):
             self.signal(template, where)()
         else:
@@ -363,7 +382,7 @@ class Queues:
         elif isinstance(template, WaitFlag):
             self.up.discard(_flag(template))
         elif isinstance(template, Unlock):
-            self._unlocked[template.mutex_id] += 1
+            self._unlock(template.mutex_id, entry.unlocks)
         elif entry.send is not None:
             entry.send()
 

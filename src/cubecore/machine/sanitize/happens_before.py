@@ -10,12 +10,13 @@ flag of S or a barrier of all pipes alone. In clocks they count as a pipe of the
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import field
 from functools import partial
 
 import numpy as np
 
 from cubecore.isa.program.tree import Location
-from cubecore.isa.scalar.sync import EVENT_IDS
+from cubecore.isa.scalar.sync import EVENT_IDS, LOCK_MODES
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitize.flags import (
     PIPE_NAMES,
@@ -43,13 +44,27 @@ class _State:
 
 
 @dataclass(eq=False, slots=True)
-class _Mutex:
-    """A mutex's life: its last holder, the clock of its last unlock, a lock that waits for that."""
+class _Unlock:
+    """An unlock: its pipe, its clock once it has run, and what is done then."""
 
-    owner: int = -1
+    pipe: int = -1
     clock: Clock | None = None
+    then: list[Callable[[], None]] = field(default_factory=list)
+
+    def run(self, clock: Clock) -> None:
+        """Have run at a clock."""
+        self.clock = clock
+        for act in self.then:
+            act()
+
+
+@dataclass(eq=False, slots=True)
+class _Mutex:
+    """A mutex's life: its last unlock, and since when and in which mode it is locked."""
+
+    last: _Unlock = field(default_factory=_Unlock)
     locked: Location | None = None
-    awaited: Flag | None = None
+    mode: int = 0
 
 
 class CoreOrder:
@@ -244,40 +259,63 @@ class CoreOrder:
 
     # --- mutexes
 
-    def lock(self, pipe: int, number: int, where: Location) -> None:
-        """Hold a pipe until the last unlock of a mutex, if another pipe's, has run."""
+    def lock(self, pipe: int, number: int, where: Location, mode: int = 0) -> None:
+        """Hold a pipe until the last unlock of a mutex, if another pipe's, has run.
+
+        In mode 1 nothing is held.
+        """
         mutex = self._mutexes.setdefault(number, _Mutex())
         if self.stuck:
             return
         if mutex.locked is not None:
             self._unpaired(number, where, f"locked again at {where} while locked", mutex.locked)
-        mutex.locked = where
-        clock, flag = mutex.clock, Flag(mutex.owner, pipe, EVENT_IDS + number)
+        mutex.locked, mutex.mode = where, mode
+        last = mutex.last
         # Free, or of the same pipe, whose instructions come in order.
-        if mutex.owner in {-1, pipe}:
+        if mode or last.pipe in {-1, pipe}:
             return
-        if clock is None:
-            mutex.awaited = flag
-            self.wait_flag(flag, where)
-        else:
-            self.submit(pipe, partial(self._learn, pipe, clock), where)
+        if last.clock is not None:
+            self.submit(pipe, partial(self._learn, pipe, last.clock), where)
+            return
+        flag = Flag(last.pipe, pipe, EVENT_IDS + number)
+        last.then.append(partial(self._unlocked, flag, last, where))
+        self.wait_flag(flag, where)
 
-    def unlock(self, pipe: int, number: int, where: Location) -> None:
-        """Give a mutex back when everything before it on the pipe is complete."""
+    def unlock(self, pipe: int, number: int, where: Location, mode: int = 0) -> None:
+        """Give a mutex back when everything before it on the pipe is complete.
+
+        In mode 1 not before its last unlock has run, for which the pipe does not wait.
+        """
         mutex = self._mutexes.setdefault(number, _Mutex())
         if mutex.locked is None and not self.stuck:
             self._unpaired(number, where, f"unlocked at {where} without a lock", None)
-        mutex.owner, mutex.clock, mutex.locked = pipe, None, None
-        self.submit(pipe, partial(self._unlocked, pipe, mutex, where), where)
+        elif mutex.mode != mode and not self.stuck:
+            words = [LOCK_MODES[mode], LOCK_MODES[mutex.mode]]
+            got = f"unlocked at {where} in {words[0]} and locked in {words[1]}"
+            self._unpaired(number, where, got, None)
+        before, mutex.last, mutex.locked = mutex.last, _Unlock(pipe), None
+        self.submit(pipe, partial(self._unlock, mutex.last, before if mode else _Unlock()), where)
 
-    def _unlocked(self, pipe: int, mutex: _Mutex, where: Location) -> None:
-        number = self.enter(pipe)
-        mutex.clock = list(self.done[pipe])
-        mutex.clock[pipe] = number
-        if mutex.awaited is not None:
-            flag, mutex.awaited = mutex.awaited, None
-            self._flags[flag] = _State(list(mutex.clock), where)
-            self._resume(flag.dst)
+    def _unlock(self, unlock: _Unlock, before: _Unlock) -> None:
+        number = self.enter(unlock.pipe)
+        clock = list(self.done[unlock.pipe])
+        clock[unlock.pipe] = number
+        if before.pipe == -1:
+            unlock.run(clock)
+        elif before.clock is not None:
+            self._unlock_behind(unlock, before, clock)
+        else:
+            before.then.append(partial(self._unlock_behind, unlock, before, clock))
+
+    def _unlock_behind(self, unlock: _Unlock, before: _Unlock, clock: Clock) -> None:
+        assert before.clock is not None
+        _join(clock, before.clock)
+        unlock.run(clock)
+
+    def _unlocked(self, flag: Flag, unlock: _Unlock, where: Location) -> None:
+        assert unlock.clock is not None
+        self._flags[flag] = _State(list(unlock.clock), where)
+        self._resume(flag.dst)
 
     def _unpaired(self, number: int, where: Location, got: str, since: Location | None) -> None:
         message = (

@@ -135,7 +135,7 @@ class CoreWatch:
             return partial(of_flag, flag, where)
         if isinstance(template, (Lock, Unlock)):
             of_mutex = self.order.lock if isinstance(template, Lock) else self.order.unlock
-            return partial(of_mutex, INDEX[template.on], template.mutex_id, where)
+            return partial(of_mutex, INDEX[template.on], template.mutex_id, where, template.mode)
         if joined := joined_pipes(template):
             return partial(self.order.barrier_all, [INDEX[pipe] for pipe in joined])
         if isinstance(template, PipeBarrier):

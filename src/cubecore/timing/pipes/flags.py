@@ -230,26 +230,48 @@ class PipeOrder:
 
     def _mutex_handler(self, template: Lock | Unlock) -> Callable[..., None]:
         flag, on, number = self.flags[mutex_key(template)], INDEX[template.on], template.mutex_id
+        pipe = self.pipes[on]
         if isinstance(template, Lock):
-            name = f"mutex {number}"
-            return self._issuing(self.pipes[on], self._lock, on, number, flag, name)
-        return self._issuing(self.pipes[on], self._unlock, on, number, flag)
+            if template.mode:
+                return self._issuing(pipe, self._pass, on)
+            return self._issuing(pipe, self._lock, on, number, flag, f"mutex {number}")
+        unlock = self._unlock_behind if template.mode else self._unlock
+        return self._issuing(pipe, unlock, on, number, flag)
+
+    def _pass(self, time: int, dst: int) -> bool:
+        """Take an entry of a queue, and hold nothing."""
+        pipe = self.pipes[dst]
+        if dst != SCALAR:
+            pipe.queue.append(max(time, pipe.gate, pipe.free))
+        return True
 
     def _lock(self, time: int, dst: int, number: int, flag: deque[int], name: str) -> bool:
         if flag and self._holders.get(number) == dst:  # of one pipe the second does not hold
             flag[0] = min(flag[0], time)
         return self._await(time, dst, flag, name)
 
-    def _unlock(self, time: int, src: int, number: int, flag: deque[int]) -> bool:
+    def _unlock(self, time: int, src: int, number: int, flag: deque[int], before: int = 0) -> bool:
         """Raise a mutex; whoever waits for it stands at the head of its queue."""
         # Only the last unlocking pipe is remembered: a lock by the same pipe need not wait, as that
         # pipe is in order anyway.
         self._holders[number] = src
-        self._raise(time, src, self.pipes[src], flag)
+        at = self.scalar
+        if src != SCALAR:
+            at = max(time, self.pipes[src].done, self.pipes[src].gate)
+            self.pipes[src].queue.append(at)
+        flag.append(max(at, before))
         for pipe in self.pipes:
             if pipe.blocked and pipe is not self.pipes[src]:
                 self._resume(pipe)
         return True
+
+    def _unlock_behind(self, time: int, src: int, number: int, flag: deque[int]) -> bool:
+        """Raise a mutex not before its last unlock, which is still to come where none is up."""
+        if not flag:
+            if src == SCALAR:
+                raise unmet(NAMES[SCALAR])
+            return False
+        return self._unlock(time, src, number, flag, flag.popleft())
 
     def _raise(self, time: int, src: int, target: PipeState, flag: deque[int] | Outbox) -> bool:
         if src == SCALAR:

@@ -30,6 +30,9 @@ enum event_t : uint8_t {
 };
 
 enum pad_t : uint8_t { PAD_NONE = 0 };
+#if __NPU_ARCH__ == 3510
+enum ascMutexExecuteMode { ASC_LOCK_BLOCK, ASC_LOCK_NON_BLOCK };
+#endif
 
 namespace AscendC {
 
