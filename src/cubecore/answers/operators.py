@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 TERMS = (*OPERATOR_TERMS, COLLECTIVES)
 """The terms of a step beside its matmuls; each can be left out."""
-FUSED = (
-    "an instruction of three goes to UB: this architecture computes in registers (an assumption)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +31,6 @@ class TimedOperator:
     problem: NamedOperator
     chip: Chip
     timeline: Timeline
-
-    @property
-    def fused(self) -> bool:
-        """True if the time is of fewer instructions than `run` executes."""
-        return self.problem.is_assumed(self.chip)
 
     @property
     def interval(self) -> Interval:
@@ -54,15 +46,14 @@ class TimedOperator:
             "chip": self.chip.name,
             **self.timeline.to_json(),
             "interval": self.interval.to_json(),
-            "assumed": [FUSED] if self.fused else [],
+            "assumed": [],
         }
 
     @property
     def text(self) -> str:
         """Where the cycles go."""
         title = _operator_title(self.problem, self.chip.name)
-        lines = [title, *([FUSED] if self.fused else [])]
-        return "\n".join([*lines, *timeline_lines(self.timeline, self.interval)]) + "\n"
+        return "\n".join([title, *timeline_lines(self.timeline, self.interval)]) + "\n"
 
     def to_rows(self) -> list[Json]:
         """Return a row for each pipe."""

@@ -17,6 +17,7 @@ from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign, CopyUbufToGmAl
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.build.flags import Flags, Ring, of_buffers, of_tiles
 from cubecore.kernels.elementwise import KIND, on_vector_core
+from cubecore.kernels.operators.double_buffers import DoubleBuffers
 from cubecore.kernels.operators.tile import LANES, Tile
 from cubecore.kernels.operators.wide import narrowed, widened
 from cubecore.lazy_dataclass import dataclass
@@ -79,8 +80,18 @@ class MoeShape:
         return (token * self.chosen + expert) * self.each + turn
 
 
-def moe_launch(shape: MoeShape, chip: Chip, cores: int | None = None, *, back: bool) -> Launch:
-    """Return the launch of the permutation, or `back`, on the vector cores of a chip."""
+def moe_launch(
+    shape: MoeShape,
+    chip: Chip,
+    cores: int | None = None,
+    tree_of: "type[MoeTree] | None" = None,
+    *,
+    back: bool,
+) -> Launch:
+    """Return the launch of the permutation, or `back`, on the vector cores of a chip.
+
+    `tree_of` makes the tree of a core, A2's if None.
+    """
     cores = cores or chip.require("aiv_count", "an operator")
     turns, tokens = shape.grid
     # The longer of the two axes is dealt out, so that as many cores as can be have a share. Cores
@@ -88,15 +99,16 @@ def moe_launch(shape: MoeShape, chip: Chip, cores: int | None = None, *, back: b
     by_turn = turns >= tokens
     total = turns if by_turn else tokens
     share = ceil_div(total, cores)
-    trees: dict[int, _MoeTree] = {}
+    make = tree_of or MoeTree
+    trees: dict[int, MoeTree] = {}
     programs = []
     for core, first in enumerate(range(0, total, share)):
         count = min(share, total - first)
         if by_turn:
-            tree = trees.get(count) or _MoeTree(shape, count, tokens, back=back)
+            tree = trees.get(count) or make(shape, count, tokens, back=back)
             programs.append(tree.on_core(core, turn=first, token=0))
         else:
-            tree = trees.get(count) or _MoeTree(shape, turns, count, back=back)
+            tree = trees.get(count) or make(shape, turns, count, back=back)
             programs.append(tree.on_core(core, turn=0, token=first))
         trees[count] = tree
     return Launch(tuple(_tensors(shape, back=back)), tuple(programs), KIND)
@@ -114,8 +126,10 @@ def _tensors(shape: MoeShape, *, back: bool) -> Iterator[TensorSpec]:
     yield TensorSpec("y", sizes["y"], output=True)
 
 
-class _MoeTree:
+class MoeTree:
     """The tree of a core with some turns of some tokens."""
+
+    arranged = DoubleBuffers.side_by_side
 
     def __init__(self, shape: MoeShape, turns: int, tokens: int, *, back: bool) -> None:
         way = "back" if back else "permute"
@@ -178,14 +192,9 @@ class _MoeTree:
         """Bring all rows of a token, weigh them, and write their sum."""
         s, b, flags, event = self.shape, self.builder, self.flags, self.ring.at
         size, k = s.dtype.size_bytes, s.chosen
-        # UB, from byte 0 on: two buffers of a token's rows, two of its weights, two of the result;
-        # then once each, as the Vector unit alone uses them, the rows in float32, the weights
-        # spread over blocks, and the sum.
         pitch = align_up(step, LANES)
-        given = align_up(k * pitch * size, 256)
-        scales, made = 2 * given, 2 * given + 2 * 256 * ceil_div(k, LANES)
-        wide = made + 2 * align_up(pitch * size, 256)
-        spread, total = wide + 4 * k * pitch, wide + 4 * k * pitch + 32 * align_up(k, 8)
+        sizes = {"rows": k * pitch * size, "weights": 4 * k, "result": pitch * size}
+        buffers = self.arranged(sizes)
         tile = Tile(b, k, columns)
         flags.wait("V", "MTE2", event)
         load = CopyGmToUbufAlign(
@@ -195,30 +204,39 @@ class _MoeTree:
             src_gap=(s.each * s.width - columns) * size if k > 1 else 0,
             dst_gap=(tile.pitch * size - align_up(columns * size, 32)) // 32,
         )
-        rows = event * given
+        rows = buffers.of("rows", event)
         b.issue(load, rows, Expr.of(self.slots["rows"]) + source)
         weigh = CopyGmToUbufAlign(dtype=_FLOAT, n_burst=1, len_burst=4 * k)
-        factors = event * (256 * ceil_div(k, LANES)) + scales
+        factors = buffers.of("weights", event)
         b.issue(weigh, factors, Expr.of(self.slots["weights"]) + weights)
         flags.set("MTE2", "V", event)
         flags.wait("MTE2", "V", event)
-        widened(tile, wide, rows, s.dtype)
-        tile.spread(spread, factors)
+        self.compute(buffers, tile)
+        flags.set("V", "MTE3", event)
+        flags.wait("V", "MTE3", event)
+        store = CopyUbufToGmAlign(dtype=s.dtype, n_burst=1, len_burst=columns * size)
+        b.issue(store, Expr.of(self.slots["tokens"]) + into, buffers.of("result", event))
+        flags.set("MTE3", "V", event)
+        self.ring.next()
+
+    def compute(self, buffers: DoubleBuffers, tile: Tile) -> None:
+        """Weigh a token's rows and leave their sum where MTE3 takes it."""
+        s, flags, event = self.shape, self.flags, self.ring.at
+        # Behind the buffers, once each, as the Vector unit alone uses them: the rows in float32,
+        # the weights spread over blocks, and the sum.
+        wide, k = buffers.end, s.chosen
+        spread = wide + 4 * k * tile.pitch
+        total = spread + 32 * align_up(k, 8)
+        widened(tile, wide, buffers.of("rows", event), s.dtype)
+        tile.spread(spread, buffers.of("weights", event))
         # Rows and weights have been copied by then: the next ones may come while these are added
         # up.
         flags.set("V", "MTE2", event)
         tile.by_row("vmul", wide, wide, spread)
         self._sum(total, wide, tile)
         flags.wait("MTE3", "V", event)
-        row = Tile(b, 1, columns)
-        result = event * align_up(pitch * size, 256) + made
-        narrowed(row, result, total, s.dtype)
-        flags.set("V", "MTE3", event)
-        flags.wait("V", "MTE3", event)
-        store = CopyUbufToGmAlign(dtype=s.dtype, n_burst=1, len_burst=columns * size)
-        b.issue(store, Expr.of(self.slots["tokens"]) + into, result)
-        flags.set("MTE3", "V", event)
-        self.ring.next()
+        row = Tile(self.builder, 1, tile.columns)
+        narrowed(row, buffers.of("result", event), total, s.dtype)
 
     def _sum(self, total: int, wide: int, tile: Tile) -> None:
         """Leave the sum of all rows of a tile."""

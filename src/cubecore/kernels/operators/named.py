@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
+from typing import TypeVar
 
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
@@ -20,6 +21,9 @@ from cubecore.kernels.operators.products import (
 )
 from cubecore.kernels.operators.registers.copies import with_copies_of_3510
 from cubecore.kernels.operators.registers.launch import register_launch
+from cubecore.kernels.operators.registers.moe import RegisterMoe
+from cubecore.kernels.operators.registers.products import RegisterConversion, RegisterScaling
+from cubecore.kernels.operators.registers.rotary import RegisterRotary
 from cubecore.kernels.operators.rotary import RotaryShape, rotary_launch
 from cubecore.kernels.operators.scaled_products import QuantShape, quant_launch
 from cubecore.lazy_dataclass import dataclass
@@ -27,6 +31,7 @@ from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
 
 A2, ASCEND_950 = "2201", "3510"
+T = TypeVar("T")
 _NARROW = ("float16", "bfloat16")
 
 
@@ -36,8 +41,7 @@ class NamedOperator:
 
     `inputs` has the sizes of each input; `elements` what a run has to compute; `rows` is True
     where a result depends on a row, or on more. `cores` is ``vector`` or ``mix``, `result` the
-    tensor that is compared. `in_registers` says that Ascend 950 computes it in registers; its other
-    kernels are A2's. `executed_on` are the architectures that can run its kernel.
+    tensor that is compared. `executed_on` are the architectures that can run its kernel.
     """
 
     op: str
@@ -49,7 +53,6 @@ class NamedOperator:
     build: Callable[..., Launch]
     cores: str = "vector"
     result: str = "y"
-    in_registers: bool = False
     executed_on: tuple[str, ...] = (A2, ASCEND_950)
 
     @property
@@ -68,27 +71,14 @@ class NamedOperator:
         if chip.arch not in self.executed_on:
             need = f"be of architecture {' or '.join(self.executed_on)} to execute {self.op}"
             raise refuse("chip", need, f"{chip.name} of {chip.arch}")
-        return self._launch(chip, fused=False)
-
-    def _launch(self, chip: Chip, *, fused: bool) -> Launch:
-        if not chip.aiv_count or chip.joins_vector:
-            raise refuse("chip", "have vector cores of its own to run an operator", chip.name)
-        launch = self.build(chip, fused=fused)
-        if chip.arch == ASCEND_950 and not self.in_registers:
-            launch = with_copies_of_3510(launch)
-        return launch
-
-    def is_assumed(self, chip: Chip) -> bool:
-        """Return whether its time on a chip is of fewer instructions than `launch` has."""
-        return chip.arch != A2 and self.cores == "vector" and not self.in_registers
+        return self.timed_launch(chip)
 
     def timed_launch(self, chip: Chip) -> Launch:
-        """Return the launch on all cores of a chip whose time is the operator's.
-
-        Where another architecture than A2 computes in registers and the kernel is A2's, an
-        instruction of three is counted.
-        """
-        return self._launch(chip, fused=self.is_assumed(chip))
+        """Return the launch on all cores of a chip whose time is the operator's."""
+        if not chip.aiv_count or chip.joins_vector:
+            raise refuse("chip", "have vector cores of its own to run an operator", chip.name)
+        launch = self.build(chip)
+        return with_copies_of_3510(launch) if chip.arch == ASCEND_950 else launch
 
     def timed(self, chip: Chip, *, record: int = 0, full: bool = False) -> Timeline:
         """Return its timing on all cores of a chip."""
@@ -155,12 +145,16 @@ def _function(op: str, extents: Sequence[int], dtype: ElementType) -> NamedOpera
     inputs: dict[str, tuple[int, ...]] = {f"x{i}": whole for i in range(function.arrays)}
     inputs |= {f"v{i}": whole[1:] for i in range(function.vectors)}
 
-    def build(chip: Chip, *, fused: bool) -> Launch:
-        del fused
+    def build(chip: Chip) -> Launch:
         return function_launch(problem, chip)
 
     about = (inputs, problem.operations, function.by_rows)
-    return NamedOperator(op, whole, dtype, *about, build, in_registers=True)
+    return NamedOperator(op, whole, dtype, *about, build)
+
+
+def _of(chip: Chip, in_registers: type[T]) -> type[T] | None:
+    """Return the tree of a chip's vector cores: that in registers on Ascend 950."""
+    return in_registers if chip.arch == ASCEND_950 else None
 
 
 def _attention(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
@@ -170,8 +164,7 @@ def _attention(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
     shape = AttentionShape(heads, queries, keys, width, dtype)
     inputs = {"q": (heads, queries, width)} | dict.fromkeys("kv", (heads, keys, width))
 
-    def build(chip: Chip, *, fused: bool) -> Launch:
-        del fused  # there is no code of registers for it
+    def build(chip: Chip) -> Launch:
         return attention_launch(shape, chip)
 
     work = heads * queries * keys
@@ -184,8 +177,8 @@ def _rotary(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
     shape = RotaryShape(tokens, heads, width, dtype)
     inputs = {"x": extents} | dict.fromkeys(("cos", "sin"), (shape.tokens, shape.half))
 
-    def build(chip: Chip, *, fused: bool) -> Launch:
-        return rotary_launch(shape, chip, fused=fused)
+    def build(chip: Chip) -> Launch:
+        return rotary_launch(shape, chip, tree_of=_of(chip, RegisterRotary))
 
     return NamedOperator("rotary", extents, dtype, inputs, prod(extents), True, build)
 
@@ -198,9 +191,8 @@ def _moe(extents: tuple[int, ...], dtype: ElementType, *, back: bool) -> NamedOp
     if back:
         inputs["weights"] = (shape.tokens, shape.chosen)
 
-    def build(chip: Chip, *, fused: bool) -> Launch:
-        del fused  # a copy, and few instructions
-        return moe_launch(shape, chip, back=back)
+    def build(chip: Chip) -> Launch:
+        return moe_launch(shape, chip, tree_of=_of(chip, RegisterMoe), back=back)
 
     return NamedOperator(op, extents, dtype, inputs, shape.rows * shape.width, True, build)
 
@@ -209,8 +201,7 @@ def _grouped(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
     groups, m, n, k = extents
     inputs = {"a": (groups, m, k), "b": (groups, k, n)}
 
-    def build(chip: Chip, *, fused: bool) -> Launch:
-        del fused  # no vector core takes part
+    def build(chip: Chip) -> Launch:
         return product_launch(chip, dtype, m=m, n=n, k=k, groups=groups)
 
     about = (inputs, prod(extents), True, build)
@@ -224,9 +215,8 @@ def _weight_quant(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator
     shape = WeightQuantShape(m, n, k)
     inputs = {"a": (m, k), "w": (k, n), "scale": (n,)}
 
-    def build(chip: Chip, *, fused: bool) -> Launch:
-        del fused  # there is no code of registers for it
-        return weight_quant_launch(shape, chip)
+    def build(chip: Chip) -> Launch:
+        return weight_quant_launch(shape, chip, _of(chip, RegisterConversion))
 
     about = (inputs, prod(extents), True, build)
     return NamedOperator("weight_quant_matmul", extents, dtype, *about, cores="mix", result="c")
@@ -240,9 +230,8 @@ def _quant(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
     shape = QuantShape(m, n, k, dtype)
     inputs = {"a": (m, k), "b": (k, n), "scale": (n,), "token_scale": (m,)}
 
-    def build(chip: Chip, *, fused: bool) -> Launch:
-        del fused  # there is no code of registers for it
-        return quant_launch(shape, chip)
+    def build(chip: Chip) -> Launch:
+        return quant_launch(shape, chip, _of(chip, RegisterScaling))
 
     about = (inputs, prod(extents), True, build)
     return NamedOperator("quant_matmul", extents, dtype, *about, cores="mix", result="c")

@@ -21,6 +21,7 @@ from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign, CopyUbufToGmAl
 from cubecore.kernels.build.builder import BASIC, Builder
 from cubecore.kernels.build.flags import Flags, Ring, of_tiles
 from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.kernels.operators.double_buffers import DoubleBuffers
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.solver.solver import solve
@@ -32,6 +33,8 @@ _ALL_DONE = 0
 READY = 1
 """The flag from an AI Core's vector cores to its AIC."""
 _COLUMNS, _LANES = 4096, 128
+_TILE = 4 * _COLUMNS
+"""Weights in a tile."""
 _HALF, _INT8 = element_type("float16"), element_type("int8")
 
 
@@ -92,15 +95,21 @@ class WeightQuantShape:
             raise refuse("the columns of weight_quant_matmul", need, self.n)
 
 
-def weight_quant_launch(shape: WeightQuantShape, chip: Chip) -> Launch:
-    """Return the launch: conversion by the vector cores of the AI Cores that multiply."""
+def weight_quant_launch(
+    shape: WeightQuantShape, chip: Chip, tree_of: "type[Conversion] | None" = None
+) -> Launch:
+    """Return the launch: conversion by the vector cores of the AI Cores that multiply.
+
+    `tree_of` makes the tree of a core's rows of the weights, A2's if None.
+    """
+    make = tree_of or Conversion
     product = product_launch(chip, _HALF, m=shape.m, n=shape.n, k=shape.k)
     cores = cores_with(product, before=[WaitFlagDev(flag_id=READY)])
     share = ceil_div(shape.k, 2 * len(cores))
-    trees: dict[int, _Conversion] = {}
+    trees: dict[int, Conversion] = {}
     for number in range(2 * len(cores)):
         count = max(min(share, shape.k - number * share), 0)
-        tree = trees.get(count) or _Conversion(shape, count)
+        tree = trees.get(count) or make(shape, count)
         trees[count] = tree
         cores.append(tree.on_core(cores[number // 2].core, number % 2, number * share))
     tensors = [
@@ -111,10 +120,13 @@ def weight_quant_launch(shape: WeightQuantShape, chip: Chip) -> Launch:
     return Launch(tuple(tensors), tuple(cores), BASIC)
 
 
-class _Conversion:
+class Conversion:
     """The tree of an AIV with `count` rows of the weights."""
 
+    arranged = DoubleBuffers.side_by_side
+
     def __init__(self, shape: WeightQuantShape, count: int) -> None:
+        self.buffers = self.arranged({"scale": 2 * _COLUMNS, "w": _TILE, "b": 2 * _TILE})
         b = Builder(f"weights_{count}x{shape.n}", BASIC)
         self.builder, self.flags, self.shape = b, Flags(b), shape
         self.slots = {name: b.slot(name) for name in ("w", "scale", "b")}
@@ -136,12 +148,12 @@ class _Conversion:
     def _columns(self, first: Expr, columns: int, rows: int) -> None:
         """Convert some columns of all rows, a few rows at a time."""
         b, flags = self.builder, self.flags
-        scale, given, made = 0, 2 * _COLUMNS, 2 * _COLUMNS + 2 * _COLUMNS * 4
-        each = max(min(4 * _COLUMNS // columns, 16), 1)
+        each = max(min(_TILE // columns, 16), 1)
         load = CopyGmToUbufAlign(dtype=_HALF, n_burst=1, len_burst=2 * columns)
         flags.set("V", "MTE2", 2)  # the scales before are read
         flags.wait("V", "MTE2", 2)
-        b.issue(load, scale, Expr.of(self.slots["scale"]) + first * 2)
+        for into in self.scale_places():
+            b.issue(load, into, Expr.of(self.slots["scale"]) + first * 2)
         flags.set("MTE2", "V", 2)
         flags.wait("MTE2", "V", 2)
         for index, count in b.split("rows", rows, each):
@@ -152,27 +164,34 @@ class _Conversion:
             copy = CopyGmToUbufAlign(
                 dtype=_INT8, n_burst=count, len_burst=columns, src_gap=gap if count > 1 else 0
             )
-            source = event * (4 * _COLUMNS) + given
-            b.issue(copy, source, Expr.of(self.slots["w"]) + at)
+            b.issue(copy, self.buffers.of("w", event), Expr.of(self.slots["w"]) + at)
             flags.set("MTE2", "V", event)
             flags.wait("MTE2", "V", event)
             flags.wait("MTE3", "V", event)
-            into = event * (8 * _COLUMNS) + made
-            repeats = columns // _LANES
-            for row in range(count):
-                convert = instruction_named("vconv_s82f16")(repeat=repeats)
-                b.issue(convert, into + 2 * columns * row, source + columns * row)
-            b.issue(PipeBarrier(on="V"))
-            for row in range(count):
-                scaled = instruction_named("vmul")(dtype=_HALF, repeat=repeats)
-                place = into + 2 * columns * row
-                b.issue(scaled, place, place, scale)
+            self.convert(event, count, columns)
             flags.set("V", "MTE2", event)
             flags.set("V", "MTE3", event)
             flags.wait("V", "MTE3", event)
             store = CopyUbufToGmAlign(
                 dtype=_HALF, n_burst=count, len_burst=2 * columns, dst_gap=2 * gap * (count > 1)
             )
-            b.issue(store, Expr.of(self.slots["b"]) + at * 2, into)
+            b.issue(store, Expr.of(self.slots["b"]) + at * 2, self.buffers.of("b", event))
             flags.set("MTE3", "V", event)
             self.ring.next()
+
+    def scale_places(self) -> tuple[int, ...]:
+        """Return where the scales of columns go in UB."""
+        return (self.buffers.first("scale"),)
+
+    def convert(self, event: Expr, rows: int, columns: int) -> None:
+        """Convert rows to half, and multiply them by their scales."""
+        b, repeats = self.builder, columns // _LANES
+        source, into = self.buffers.of("w", event), self.buffers.of("b", event)
+        for row in range(rows):
+            convert = instruction_named("vconv_s82f16")(repeat=repeats)
+            b.issue(convert, into + 2 * columns * row, source + columns * row)
+        b.issue(PipeBarrier(on="V"))
+        for row in range(rows):
+            scaled = instruction_named("vmul")(dtype=_HALF, repeat=repeats)
+            place = into + 2 * columns * row
+            b.issue(scaled, place, place, self.buffers.first("scale"))

@@ -5,7 +5,7 @@ float32. Tokens are dealt out to the vector cores, heads too where there are few
 works on the heads of a token at a time, with two buffers.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
@@ -17,6 +17,7 @@ from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign, CopyUbufToGmAl
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.build.flags import Flags, Ring, of_tiles
 from cubecore.kernels.elementwise import KIND, on_vector_core
+from cubecore.kernels.operators.double_buffers import DoubleBuffers
 from cubecore.kernels.operators.tile import LANES, Tile
 from cubecore.kernels.operators.wide import narrowed, widened
 from cubecore.lazy_dataclass import dataclass
@@ -61,19 +62,23 @@ class RotaryShape:
 
 
 def rotary_launch(
-    shape: RotaryShape, chip: Chip, cores: int | None = None, *, fused: bool = False
+    shape: RotaryShape,
+    chip: Chip,
+    cores: int | None = None,
+    tree_of: "type[RotaryTree] | None" = None,
 ) -> Launch:
     """Return the launch on the vector cores of a chip, or on so many of them.
 
-    `fused` is for timing alone: two instructions of three stay in registers.
+    `tree_of` makes the tree of a core with so many tokens, A2's if None.
     """
     cores = cores or chip.require("aiv_count", "an operator")
     share = ceil_div(shape.tokens, cores)
-    trees: dict[int, _RotaryTree] = {}
+    make = tree_of or RotaryTree
+    trees: dict[int, RotaryTree] = {}
     programs = []
     for core, first in enumerate(range(0, shape.tokens, share)):
         count = min(share, shape.tokens - first)
-        tree = trees.get(count) or _RotaryTree(shape, count, fused=fused)
+        tree = trees.get(count) or make(shape, count)
         trees[count] = tree
         programs.append(tree.on_core(core, first))
     return Launch(tuple(_tensors(shape)), tuple(programs), KIND)
@@ -88,25 +93,19 @@ def _tensors(shape: RotaryShape) -> Iterator[TensorSpec]:
     yield TensorSpec("y", whole * size, output=True)
 
 
-class _RotaryTree:
+class RotaryTree:
     """The tree of a core with `count` tokens."""
 
-    def __init__(self, shape: RotaryShape, count: int, *, fused: bool) -> None:
+    arranged = DoubleBuffers.side_by_side
+
+    def __init__(self, shape: RotaryShape, count: int) -> None:
         b = Builder(f"rotary_{count}x{shape.heads}x{shape.width}", KIND)
-        self.shape, self.builder, self.flags, self.fused = shape, b, Flags(b), fused
+        self.shape, self.builder, self.flags = shape, b, Flags(b)
         self.slots: dict[str, Var] = {name: b.slot(name) for name in ("x", "cos", "sin", "y")}
         size, tile = shape.dtype.size_bytes, shape.together * shape.width
-        self.at, at = {}, 0
         half = shape.half * size
         sizes = {"x": tile * size, "cos": half, "sin": half, "y": tile * size}
-        for name, each in sizes.items():
-            self.at[name] = (at, _whole(each))
-            at += 2 * _whole(each)
-        wide = {"x": tile, "cos": shape.half, "sin": shape.half, "y": tile, "part": tile}
-        self.wide = {}
-        for name, floats in wide.items():
-            self.wide[name] = at
-            at += _whole(4 * floats)
+        self.buffers = self.arranged(sizes)
         self.ring = Ring(b, "buffer", 2)
         with self.flags.raised(of_tiles(2)), b.loop("token", count) as token:
             for index, heads in b.split("heads", shape.heads, shape.together):
@@ -137,38 +136,46 @@ class _RotaryTree:
             ("sin", s.half, token * (s.half * size)),
         ):
             load = CopyGmToUbufAlign(dtype=s.dtype, n_burst=1, len_burst=elements * size)
-            self.builder.issue(load, self._of(name), Expr.of(self.slots[name]) + at)
+            self.builder.issue(load, self.buffers.of(name, event), Expr.of(self.slots[name]) + at)
         flags.set("MTE2", "V", event)
         flags.wait("MTE2", "V", event)
-        for name, elements in (("x", tile), ("cos", s.half), ("sin", s.half)):
-            widened(Tile(self.builder, 1, elements), self.wide[name], self._of(name), s.dtype)
-        flags.set("V", "MTE2", event)
-        self._turn(heads)
-        flags.wait("MTE3", "V", event)
-        narrowed(Tile(self.builder, 1, tile), self._of("y"), self.wide["y"], s.dtype)
+        self.compute(heads)
         flags.set("V", "MTE3", event)
         flags.wait("V", "MTE3", event)
         store = CopyUbufToGmAlign(dtype=s.dtype, n_burst=1, len_burst=tile * size)
-        self.builder.issue(store, Expr.of(self.slots["y"]) + begin, self._of("y"))
+        self.builder.issue(store, Expr.of(self.slots["y"]) + begin, self.buffers.of("y", event))
         flags.set("MTE3", "V", event)
         self.ring.next()
 
-    def _of(self, name: str) -> Expr:
-        at, apart = self.at[name]
-        return self.ring.at * apart + at
+    def compute(self, heads: int) -> None:
+        """Compute a tile, from what MTE2 has brought to what MTE3 stores."""
+        s, flags, event = self.shape, self.flags, self.ring.at
+        tile, at = s.together * s.width, self.buffers.end
+        wide = {}
+        half = dict.fromkeys(("cos", "sin"), s.half)
+        for name, floats in ({"x": tile} | half | {"y": tile, "part": tile}).items():
+            wide[name] = at
+            at += _whole(4 * floats)
+        for name, elements in ({"x": heads * s.width} | half).items():
+            row = Tile(self.builder, 1, elements)
+            widened(row, wide[name], self.buffers.of(name, event), s.dtype)
+        flags.set("V", "MTE2", event)
+        self._turn(heads, wide)
+        flags.wait("MTE3", "V", event)
+        row = Tile(self.builder, 1, heads * s.width)
+        narrowed(row, self.buffers.of("y", event), wide["y"], s.dtype)
 
-    def _turn(self, heads: int) -> None:
-        """Compute both halves of `y`: matmuls with the cosines, then those with the sines."""
-        x, y, part, half = self.wide["x"], self.wide["y"], self.wide["part"], 4 * self.shape.half
-        if not self.fused:
-            for into, source, angles in (
-                (y, x, "cos"),
-                (y + half, x + half, "cos"),
-                (part, x + half, "sin"),
-                (part + half, x, "sin"),
-            ):
-                self._each("vmul", heads, into, source, self.wide[angles], by_token=True)
-            self._barrier()
+    def _turn(self, heads: int, wide: Mapping[str, int]) -> None:
+        """Compute both halves of `y`: products with the cosines, then those with the sines."""
+        x, y, part, half = wide["x"], wide["y"], wide["part"], 4 * self.shape.half
+        for into, source, angles in (
+            (y, x, "cos"),
+            (y + half, x + half, "cos"),
+            (part, x + half, "sin"),
+            (part + half, x, "sin"),
+        ):
+            self._each("vmul", heads, into, source, wide[angles], by_token=True)
+        self._barrier()
         self._each("vsub", heads, y, y, part)
         self._each("vadd", heads, y + half, y + half, part + half)
         self._barrier()

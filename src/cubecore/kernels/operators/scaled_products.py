@@ -5,7 +5,6 @@ share into UB, converts it to float32, multiplies by both scales, and writes it 
 Kernels that scale a tile while the next one is multiplied are faster.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from cubecore.chips.model import Chip
@@ -18,6 +17,7 @@ from cubecore.isa.scalar.sync import FftsCrossCoreSync, PipeBarrier, WaitFlagDev
 from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign, CopyUbufToGmAlign
 from cubecore.kernels.build.builder import BASIC, Builder
 from cubecore.kernels.build.flags import Flags, Ring, of_tiles
+from cubecore.kernels.operators.double_buffers import DoubleBuffers
 from cubecore.kernels.operators.products import cores_with, product_launch
 from cubecore.kernels.operators.tile import LANES
 from cubecore.kernels.operators.wide import FROM_FLOAT
@@ -56,14 +56,18 @@ class QuantShape:
             raise refuse("the columns of quant_matmul", f"be a multiple of {LANES}", self.n)
 
 
-def quant_launch(shape: QuantShape, chip: Chip) -> Launch:
-    """Return the launch in our planner's tiling."""
+def quant_launch(shape: QuantShape, chip: Chip, tree_of: "type[Scaling] | None" = None) -> Launch:
+    """Return the launch in our planner's tiling; `tree_of` as in `scaled`."""
     product = product_launch(chip, _INT8, m=shape.m, n=shape.n, k=shape.k, result="int32")
-    return scaled(product, shape)
+    return scaled(product, shape, tree_of)
 
 
-def scaled(product: Launch, shape: QuantShape) -> Launch:
-    """Return a launch of sums followed by their scaling, by the vector cores of its AI Cores."""
+def scaled(product: Launch, shape: QuantShape, tree_of: "type[Scaling] | None" = None) -> Launch:
+    """Return a launch of sums followed by their scaling, by the vector cores of its AI Cores.
+
+    `tree_of` makes the tree of a core's share, A2's if None.
+    """
+    make = tree_of or Scaling
     signals = (
         FftsCrossCoreSync(on="FIX", mode=0, flag_id=_ALL_DONE),
         WaitFlagDev(flag_id=_ALL_DONE),
@@ -76,12 +80,12 @@ def scaled(product: Launch, shape: QuantShape) -> Launch:
     extent = shape.m if by_rows else shape.n
     each = ceil_div(extent, len(numbers))
     each = each if by_rows else align_up(each, LANES)
-    trees: dict[int, _Scaling] = {}
+    trees: dict[int, Scaling] = {}
     for number, (core, sub) in enumerate(numbers):
         first = min(number * each, extent)
         count = min(each, extent - first)
         rows, columns = (count, shape.n) if by_rows else (shape.m, count)
-        tree = trees.get(count) or _Scaling(shape, rows, columns)
+        tree = trees.get(count) or make(shape, rows, columns)
         trees[count] = tree
         cores.append(tree.on_core(core, sub, *((first, 0) if by_rows else (0, first))))
     tensors = [
@@ -99,24 +103,32 @@ def _of_sums(core: CoreProgram) -> CoreProgram:
     return replace(core, slots=slots)
 
 
-class _Scaling:
+class Scaling:
     """The tree of an AIV with a share of `rows` and `columns`."""
+
+    arranged = DoubleBuffers.side_by_side
 
     def __init__(self, shape: QuantShape, rows: int, columns: int) -> None:
         b = self.builder = Builder(f"scaling_{rows}x{columns}", BASIC)
         self.flags, self.shape = Flags(b), shape
         self.slots = {name: b.slot(name) for name in ("sums", "scale", "token_scale", "c")}
         self.ring = Ring(b, "buffer", 2)
-        self.at = self._places()
+        sizes = {"sums": 4 * _TILE, "c": 4 * _TILE, "token_scale": 4 * _ROWS}
+        sizes |= {"spread": DATA_BLOCK_BYTES * _ROWS, "scale": 4 * _MOST_COLUMNS}
+        self.buffers = self.arranged(sizes)
         b.issue(WaitFlagDev(flag_id=_SUMS))
         if rows and columns:
             width = min(_MOST_COLUMNS, columns)
-            fill = instruction_named("vector_dup")(dtype=_FLOAT, value=0, repeat=2 * _ROWS // LANES)
-            b.issue(fill, self.at["token_scale"][0])
+            self.begin()
             with self.flags.raised([*of_tiles(2), ("V", "MTE2", _SCALE_READ)]):
                 for index, count in b.split("columns", columns, width):
                     self._columns(index * width, count, rows)
         self.program = b.finish()
+
+    def begin(self) -> None:
+        """Clear the scales of tokens, which are read in whole blocks."""
+        fill = instruction_named("vector_dup")(dtype=_FLOAT, value=0, repeat=2 * _ROWS // LANES)
+        self.builder.issue(fill, self.buffers.first("token_scale"))
 
     def on_core(self, core: int, sub: int, row: int, column: int) -> CoreProgram:
         """Return the share of an AIV that begins at a row and a column."""
@@ -126,26 +138,17 @@ class _Scaling:
         slots = {self.slots[name]: (name, place) for name, place in starts.items()}
         return CoreProgram(core, self.program, slots, sub=1 + sub)
 
-    def _places(self) -> Mapping[str, tuple[int, int]]:
-        """Return where the buffers lie in UB, and how far apart their two slots are."""
-        sizes = {"sums": 4 * _TILE, "c": 4 * _TILE, "token_scale": 4 * _ROWS}
-        sizes |= {"spread": DATA_BLOCK_BYTES * _ROWS, "scale": 4 * _MOST_COLUMNS}
-        places, at = {}, 0
-        for name, size in sizes.items():
-            places[name] = (at, size)
-            at += 2 * size
-        return places
-
-    def _in(self, name: str, slot: Expr) -> Expr:
-        at, apart = self.at[name]
-        return slot * apart + at
+    def scale_places(self) -> tuple[int, ...]:
+        """Return where the scales of columns go in UB."""
+        return (self.buffers.first("scale"),)
 
     def _columns(self, first: Expr, columns: int, rows: int) -> None:
         """Scale some columns of all rows, a few rows at a time."""
-        b, flags, scale = self.builder, self.flags, self.at["scale"][0]
+        b, flags = self.builder, self.flags
         flags.wait("V", "MTE2", _SCALE_READ)
         load = CopyGmToUbufAlign(dtype=_FLOAT, n_burst=1, len_burst=4 * columns)
-        b.issue(load, scale, Expr.of(self.slots["scale"]) + first * 4)
+        for into in self.scale_places():
+            b.issue(load, into, Expr.of(self.slots["scale"]) + first * 4)
         flags.set("MTE2", "V", _SCALE_READ)
         flags.wait("MTE2", "V", _SCALE_READ)
         each = _TILE // align_up(columns, LANES)
@@ -155,7 +158,7 @@ class _Scaling:
 
     def _tile(self, row: Expr, first: Expr, rows: int, columns: int) -> None:
         b, flags, event = self.builder, self.flags, self.ring.at
-        sums, tokens = self._in("sums", event), self._in("token_scale", event)
+        sums, tokens = self.buffers.of("sums", event), self.buffers.of("token_scale", event)
         gap = (self.shape.n - columns) * (rows > 1)
         at = row * self.shape.n + first
         flags.wait("V", "MTE2", event)
@@ -165,7 +168,7 @@ class _Scaling:
         b.issue(load, tokens, Expr.of(self.slots["token_scale"]) + row * 4)
         flags.set("MTE2", "V", event)
         flags.wait("MTE2", "V", event)
-        self._scale(event, rows, columns)
+        self.scale(event, rows, columns)
         flags.set("V", "MTE2", event)
         flags.set("V", "MTE3", event)
         flags.wait("V", "MTE3", event)
@@ -173,20 +176,20 @@ class _Scaling:
         store = CopyUbufToGmAlign(
             dtype=self.shape.result, n_burst=rows, len_burst=size * columns, dst_gap=size * gap
         )
-        b.issue(store, Expr.of(self.slots["c"]) + at * size, self._in("c", event))
+        b.issue(store, Expr.of(self.slots["c"]) + at * size, self.buffers.of("c", event))
         flags.set("MTE3", "V", event)
         self.ring.next()
 
-    def _scale(self, event: Expr, rows: int, columns: int) -> None:
+    def scale(self, event: Expr, rows: int, columns: int) -> None:
         """Convert a tile, multiply it by its scales, and convert it to the result's type."""
         repeats = rows * columns // LANES
-        sums, spread = self._in("sums", event), self._in("spread", event)
+        sums, spread = self.buffers.of("sums", event), self.buffers.of("spread", event)
         b = self.builder
         b.issue(instruction_named("vconv_s322f32")(repeat=repeats), sums, sums)
         blocks = instruction_named("vbrcb")(
             dtype=element_type("uint32"), repeat=ceil_div(rows, DATA_BLOCK_BYTES // 4)
         )
-        b.issue(blocks, spread, self._in("token_scale", event))
+        b.issue(blocks, spread, self.buffers.of("token_scale", event))
         b.issue(PipeBarrier(on="V"))
         pitch = 4 * columns // DATA_BLOCK_BYTES
         strides = {"dst_repeat_stride": pitch, "src0_repeat_stride": pitch}
@@ -198,11 +201,11 @@ class _Scaling:
         )
         parts = range(0, 4 * columns, 4 * LANES)
         for part in parts:
-            b.issue(by_column, sums + part, sums + part, self.at["scale"][0] + part)
+            b.issue(by_column, sums + part, sums + part, self.buffers.first("scale") + part)
         b.issue(PipeBarrier(on="V"))
         for part in parts:
             b.issue(by_row, sums + part, sums + part, spread)
         b.issue(PipeBarrier(on="V"))
         self.flags.wait("MTE3", "V", event)
-        result = self._in("c", event)
+        result = self.buffers.of("c", event)
         b.issue(instruction_named(FROM_FLOAT[self.shape.result.name])(repeat=repeats), result, sums)

@@ -53,8 +53,6 @@ def _named_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
     if operator.cores == "mix":
         chip.require("cross_core_cycles", "timing")
     notes.add("the operator as time --op has it, on all cores")
-    if operator.is_assumed(chip):
-        notes.add("fused in registers: a third of the instructions")
     launch_of = as_measured(point, lambda: operator.timed_launch(chip), notes)
     return CalibrationCase(chip, launch_of, "operator", assumed=notes.done())
 

@@ -3,12 +3,11 @@
 import math
 from collections.abc import Iterator, Mapping
 
-from cubecore.dtypes import ElementType, element_type
+from cubecore.dtypes import element_type
 from cubecore.isa.program.tree import Location
-from cubecore.isa.vector.registers.operation import Call
-from cubecore.isa.vector.registers.operations.catalogue import operations
-from cubecore.kernels.build.register_calls import FunctionCalls, Issued
+from cubecore.kernels.build.register_calls import Issued
 from cubecore.kernels.operators.registers.buffers import TileLayout
+from cubecore.kernels.operators.registers.lane_calls import FLOAT, LaneCalls
 from cubecore.kernels.operators.registers.passes import (
     INPUT,
     ONES,
@@ -17,20 +16,11 @@ from cubecore.kernels.operators.registers.passes import (
     PassValue,
     RegisterPass,
 )
-from cubecore.kernels.operators.tile import LANES, float_code
+from cubecore.kernels.operators.tile import LANES
 
-_FLOAT, _BITS = element_type("float32"), element_type("uint32")
 _NEUTRAL = {"SUM": 0.0, "MAX": -math.inf}
 _JOINED = {"SUM": "Add", "MAX": "Max"}
 _FLOATS_BYTES = 4 * LANES
-_STORES_THEN_LOADS = ("VEC_STORE", 1)
-"""The classes of a barrier: stores before it, and loads behind it by its number in MemType."""
-_TO_BYTES = (
-    ("float32", "int16", "SAT"),
-    ("int16", "float16", "NO_SAT"),
-    ("float16", "int8", "SAT"),
-)
-"""Conversions of float32 to int8, which registers have none for; half holds all such integers."""
 
 
 def vector_function(passes: Passes, layout: TileLayout, rows: int, columns: int) -> Issued:
@@ -38,103 +28,29 @@ def vector_function(passes: Passes, layout: TileLayout, rows: int, columns: int)
     return _Writer(passes, layout, rows, columns).issued
 
 
-class _Writer:
+class _Writer(LaneCalls):
     """Writes the calls: a pass is a loop over rows, and in it one over registers of 64 columns."""
 
     def __init__(self, passes: Passes, layout: TileLayout, rows: int, columns: int) -> None:
         self.passes, self.layout, self.rows = passes, layout, rows
         self.whole, self.rest = divmod(columns, LANES)
-        self.where = Location("functions.py", 0, layout.problem.op)
-        self.calls = FunctionCalls(self.where)
-        self._variables: dict[object, int] = {}
-        self._all = self._operate("CreateMask", mode="ALL", dtype=_BITS)
-        self._halves = 0
-        if layout.problem.function.gives == "quantised":  # for lanes of int16 and half
-            self._halves = self._operate("CreateMask", mode="ALL", dtype=element_type("uint16"))
-        self._tail = self._count(self.rest) if self.rest else 0
+        super().__init__(Location("functions.py", 0, layout.problem.op))
+        if layout.problem.function.gives == "quantised":
+            self.all_halves()
+        self._tail = self.count(self.rest) if self.rest else 0
         used = {source for each in self._values() for source in each.sources}
         self._ones = {
-            each: self._operate("Duplicate", scalar=1.0, mask=self._all)
+            each: self.operate("Duplicate", scalar=1.0, mask=self.all)
             for each in used
             if each.kind == ONES
         }
         for number, each in enumerate(passes.passes):
             self._pass(each, is_first=number == 0)
         self._row_results()
-        issued = self.calls.issued()
-        assert issued is not None
-        self.issued = issued
 
     def _values(self) -> Iterator[PassValue]:
         for each in self.passes.passes:
             yield from (*each.lanes, *each.reduced, *each.rows)
-
-    # --- calls
-
-    def _operate(
-        self,
-        name: str,
-        *sources: int,
-        mode: str = "",
-        dtype: ElementType = _FLOAT,
-        source: ElementType | None = None,
-        scalar: float | None = None,
-        mask: int = 0,
-        where: Location | None = None,
-    ) -> int:
-        """Record a call on registers; return the number of its result."""
-        result = self.calls.new_value()
-        call = Call(operations()[name], dtype, source or dtype, mode)
-        code = 0 if scalar is None else float_code(scalar)
-        where = where or self.where
-        self.calls.take(call, where, results=(result,), sources=sources, mask=mask, scalar=code)
-        return result
-
-    def _count(self, lanes: int) -> int:
-        result = self.calls.new_value()
-        call = Call(operations()["UpdateMask"], _BITS, _BITS)
-        self.calls.take(call, self.where, results=(result,), scalar=lanes)
-        return result
-
-    def _load(self, address: int, dtype: ElementType, mode: str, of: object) -> int:
-        result = self.calls.new_value()
-        call = Call(operations()["LoadAlign"], dtype, dtype, mode)
-        variable = self._variable("load", of)
-        self.calls.take(call, self.where, results=(result,), variable=variable, address=address)
-        return result
-
-    def _store(
-        self, address: int, value: int, dtype: ElementType, mode: str, mask: int, of: object
-    ) -> None:
-        call = Call(operations()["StoreAlign"], dtype, dtype, mode)
-        sources, variable = (value,), self._variable("store", of)
-        self.calls.take(
-            call, self.where, sources=sources, mask=mask, variable=variable, address=address
-        )
-
-    def _variable(self, *of: object) -> int:
-        """Return the number of the register variable that a text would have there."""
-        if of not in self._variables:
-            self._variables[of] = self.calls.new_variable()
-        return self._variables[of]
-
-    def _barrier(self) -> None:
-        before, behind = _STORES_THEN_LOADS
-        call = Call(
-            operations()["LocalMemBar"], element_type("uint8"), element_type("uint8"), before
-        )
-        self.calls.take(call, self.where, scalar=behind)
-
-    def _cast(self, value: int, source: str, target: str, saturation: str, mask: int) -> int:
-        rounding = "CAST_NONE" if target == "float32" else "CAST_RINT"
-        return self._operate(
-            "Cast",
-            value,
-            mode=f"ZERO.{saturation}.{rounding}",
-            dtype=element_type(target),
-            source=element_type(source),
-            mask=mask,
-        )
 
     # --- passes
 
@@ -142,15 +58,15 @@ class _Writer:
         if not (now.lanes or now.reduced or self._results_of(now)):
             return
         if not is_first:
-            self._barrier()
+            self.barrier()
         for row in range(self.rows):
             numbers = {
-                each: self._load(self._row_address(each, row), _FLOAT, "BRC_B32", each)
+                each: self.load(self._row_address(each, row), FLOAT, "BRC_B32", each)
                 for each in _row_sources(now)
             }
             self._row(now, row, numbers)
         if now.rows:
-            self._barrier()
+            self.barrier()
             self._rows(now)
 
     def _row(self, now: RegisterPass, row: int, numbers: Mapping[PassValue, int]) -> None:
@@ -161,13 +77,13 @@ class _Writer:
         if self.whole:
             for each in now.reduced:
                 neutral = _NEUTRAL[each.operation]
-                joined[each] = self._operate("Duplicate", scalar=neutral, mask=self._all)
+                joined[each] = self.operate("Duplicate", scalar=neutral, mask=self.all)
         for chunk in range(self.whole):
-            lanes = self._lanes(now, row, chunk, self._all, numbers)
+            lanes = self._lanes(now, row, chunk, self.all, numbers)
             for each in now.reduced:
                 lane = lanes[each.sources[0]]
                 joined[each] = self._joined(each, joined[each], lane)
-        mask = self._all
+        mask = self.all
         if self.rest:
             lanes = self._lanes(now, row, self.whole, self._tail, numbers)
             for each in now.reduced:
@@ -175,19 +91,19 @@ class _Writer:
                 if not self.whole:  # `joined` is the row's only register
                     joined[each], mask = lane, self._tail
                     continue
-                other = self._operate("Duplicate", scalar=_NEUTRAL[each.operation], mask=self._all)
-                lane = self._operate("Select", lane, other, mask=self._tail)
+                other = self.operate("Duplicate", scalar=_NEUTRAL[each.operation], mask=self.all)
+                lane = self.operate("Select", lane, other, mask=self._tail)
                 joined[each] = self._joined(each, joined[each], lane)
         for each in now.reduced:
-            number = self._operate(
+            number = self.operate(
                 "Reduce", joined[each], mode=each.operation, mask=mask, where=each.where
             )
             at = self._row_address(each, row)
-            self._store(at, number, _FLOAT, "FIRST_ELEMENT_B32", self._all, each)
+            self.store(at, number, FLOAT, "FIRST_ELEMENT_B32", self.all, each)
 
     def _joined(self, each: PassValue, so_far: int, lane: int) -> int:
         name = _JOINED[each.operation]
-        return self._operate(name, so_far, lane, mask=self._all, where=each.where)
+        return self.operate(name, so_far, lane, mask=self.all, where=each.where)
 
     def _lanes(
         self, now: RegisterPass, row: int, chunk: int, mask: int, numbers: Mapping[PassValue, int]
@@ -202,7 +118,7 @@ class _Writer:
             if source not in lanes and source not in now.lanes:
                 lanes[source] = self._brought(source, row, column, mask)
         for each in now.lanes:
-            lanes[each] = self._operate(
+            lanes[each] = self.operate(
                 each.operation,
                 *(lanes[source] for source in each.sources),
                 scalar=each.scalar,
@@ -211,7 +127,7 @@ class _Writer:
             )
         for each in now.kept:
             at = self.layout.kept_at(each) + 4 * (row * self.layout.pitch + column)
-            self._store(at, lanes[each], _FLOAT, "NORM", mask, each)
+            self.store(at, lanes[each], FLOAT, "NORM", mask, each)
         for each in self._results_of(now):
             self._give(each, lanes[each], row, column, mask)
         return lanes
@@ -221,29 +137,26 @@ class _Writer:
         layout = self.layout
         if value.kind not in {INPUT, VECTOR}:
             at = layout.kept_at(value) + 4 * (row * layout.pitch + column)
-            return self._load(at, _FLOAT, "NORM", (value, "kept"))
+            return self.load(at, FLOAT, "NORM", (value, "kept"))
         size, dtype = layout.problem.dtype.size_bytes, layout.problem.dtype
         at = layout.vectors[value.number] if value.kind == VECTOR else layout.inputs[value.number]
         at += size * (column + (0 if value.kind == VECTOR else row * layout.pitch))
-        if dtype == _FLOAT:
-            return self._load(at, dtype, "NORM", value)
-        loaded = self._load(at, dtype, "UNPACK_B16", value)
-        return self._cast(loaded, dtype.name, "float32", "NO_SAT", mask)
+        return self.widened(at, dtype, mask, value)
 
     def _rows(self, now: RegisterPass) -> None:
         """Compute what there is of one number a row, 64 rows at a time."""
         # Numbers of rows lie one behind another: here a lane is a row, and results get buffers of
         # their own, so that nothing is stored where another row is still to be loaded.
         whole, rest = divmod(self.rows, LANES)
-        masks = [self._all] * whole + ([self._count(rest)] if rest else [])
+        masks = [self.all] * whole + ([self.count(rest)] if rest else [])
         for chunk, mask in enumerate(masks):
             lanes: dict[PassValue, int] = {}
             for each in now.rows:
                 for source in each.sources:
                     if source not in lanes:
                         at = self.layout.row_at(source) + _FLOATS_BYTES * chunk
-                        lanes[source] = self._load(at, _FLOAT, "NORM", (source, "rows"))
-                lanes[each] = self._operate(
+                        lanes[source] = self.load(at, FLOAT, "NORM", (source, "rows"))
+                lanes[each] = self.operate(
                     each.operation,
                     *(lanes[source] for source in each.sources),
                     scalar=each.scalar,
@@ -251,7 +164,7 @@ class _Writer:
                     where=each.where,
                 )
                 at = self.layout.row_at(each) + _FLOATS_BYTES * chunk
-                self._store(at, lanes[each], _FLOAT, "NORM", mask, (each, "rows"))
+                self.store(at, lanes[each], FLOAT, "NORM", mask, (each, "rows"))
 
     def _row_address(self, value: PassValue, row: int) -> int:
         return self.layout.row_at(value) + 4 * row
@@ -274,22 +187,7 @@ class _Writer:
             dtype = element_type("int8")
         begin = layout.result if value is self.passes.tile else layout.last
         at = begin + dtype.size_bytes * (row * layout.pitch + column)
-        self._narrowed(at, lane, dtype, mask, value)
-
-    def _narrowed(self, at: int, lane: int, dtype: ElementType, mask: int, of: object) -> None:
-        """Convert lanes of float32 and store them."""
-        # Narrow lanes stand in the low bytes of lanes of 32 bits, and the store packs them. float32
-        # becomes int8 by way of int16, which rounds, and of half.
-        mode = "NORM"
-        if dtype.name == "int8":
-            for source, target, saturation in _TO_BYTES:
-                on = self._all if source == "float32" else self._halves
-                lane = self._cast(lane, source, target, saturation, on)
-            mode = "PACK4_B32"
-        elif dtype != _FLOAT:
-            lane = self._cast(lane, "float32", dtype.name, "NO_SAT", mask)
-            mode = "PACK_B32"
-        self._store(at, lane, dtype, mode, mask, (of, "result"))
+        self.narrowed(at, lane, dtype, mask, value)
 
     def _row_results(self) -> None:
         """Bring results of one number a row to where MTE3 takes them."""
@@ -297,15 +195,15 @@ class _Writer:
         row, gives = self.passes.row, self.layout.problem.function.gives
         if row is None or gives not in {"rows", "quantised"}:
             return
-        dtype = _FLOAT if gives == "quantised" else self.layout.problem.dtype
+        dtype = FLOAT if gives == "quantised" else self.layout.problem.dtype
         begin = self.layout.scales if gives == "quantised" else self.layout.result
-        self._barrier()
+        self.barrier()
         for first in range(0, self.rows, LANES):
             count = min(LANES, self.rows - first)
-            mask = self._all if count == LANES else self._count(count)
+            mask = self.all if count == LANES else self.count(count)
             at = self.layout.row_at(row) + 4 * first
-            lane = self._load(at, _FLOAT, "NORM", (row, "results"))
-            self._narrowed(begin + dtype.size_bytes * first, lane, dtype, mask, row)
+            lane = self.load(at, FLOAT, "NORM", (row, "results"))
+            self.narrowed(begin + dtype.size_bytes * first, lane, dtype, mask, row)
 
 
 def _row_sources(now: RegisterPass) -> tuple[PassValue, ...]:
