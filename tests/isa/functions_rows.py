@@ -8,7 +8,12 @@ from cubecore.isa.declare.instruction import Mem
 _TWO = {"src0": "src0", "src1": "src1"}
 _BITS = dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor"), ("dst", "src0", "src1"))
 _TRUTHS = dict.fromkeys(("logical_and", "logical_or", "logical_xor"), ("dst", "src0", "src1"))
+_RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge")
 TENSORS: dict[str, tuple[str, ...]] = {
+    **{f"compare_{each}": ("dst", "src0", "src1") for each in _RELATIONS},
+    **{f"compare_{each}s": ("dst", "src0") for each in _RELATIONS},
+    "select_bits": ("dst", "src0", "src1", "bits"),
+    "select_bits_number": ("dst", "src0", "bits"),
     **_BITS,
     **_TRUTHS,
     **dict.fromkeys(("logical_ands", "logical_ors"), ("dst", "src0")),
@@ -30,6 +35,8 @@ TENSORS: dict[str, tuple[str, ...]] = {
 }
 """The tensors of each function, by its page."""
 NUMBERS: dict[str, tuple[str, ...]] = {
+    **{f"compare_{each}s": ("src1",) for each in _RELATIONS},
+    "select_bits_number": ("src1",),
     "logical_ands": ("src1",),
     "logical_ors": ("src1",),
     "clamp_high": ("high",),

@@ -35,10 +35,40 @@ def long_product(a, b, part):
     return (product >> 32 if part else product).astype(np.int32)
 
 
+BITS = "auto m = memory.Get<uint8_t>()[24576]; "
+COUNTED = """
+  __ubuf__ float* from = (__ubuf__ float*)a.GetPhyAddr();
+  __ubuf__ float* to = (__ubuf__ float*)d.GetPhyAddr();
+  uint32_t left = 300;
+  __VEC_SCOPE__ {
+    for (uint16_t n = 0; n < 5; ++n) {
+      Reg::MaskReg mask = plt_b32(left, POST_UPDATE);
+      Reg::RegTensor<float> lanes;
+      Reg::LoadAlign(lanes, from + 64 * n);
+      Reg::StoreAlign(to + 64 * n, lanes, mask);
+    }
+  }
+"""
 CASES = {
     # name: (T, U, call, of a and b)
     "neg": ("float32", "float32", "Neg(d, a, 300);", lambda a, _: -a),
     "neg_half": ("float16", "float16", "Neg(d, a, 300);", lambda a, _: -a),
+    "copy_half": ("float16", "float16", "Copy(d, a, 300);", lambda a, _: a),
+    "counted_mask": ("float32", "float32", COUNTED, lambda a, _: a),
+    "select_less": (  # 300 elements of 4 B are no whole number of 256 B
+        "int32",
+        "int32",
+        BITS + "Compare(m, a, b, CMPMODE::LT, 300);"
+        "Select(d, m, a, b, SELMODE::VSEL_TENSOR_TENSOR_MODE, 300);",
+        np.minimum,
+    ),
+    "select_number": (
+        "float16",
+        "float16",
+        BITS + "Compares(m, a, (half)1, CMPMODE::GE, 300);"
+        "Select(d, m, a, (half)1, SELMODE::VSEL_TENSOR_SCALAR_MODE, 300);",
+        lambda a, _: np.maximum(a, 1),
+    ),
     "prelu": ("float32", "float32", "Prelu(d, a, b, 300);", lambda a, b: np.where(a < 0, a * b, a)),
     "abs_sub": ("float16", "float16", "AbsSub(d, a, b, 300);", lambda a, b: abs(a - b)),
     "exp_sub": ("float32", "float32", "ExpSub(d, a, b, 300);", lambda a, b: np.exp(a - b)),

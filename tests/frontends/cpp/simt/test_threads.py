@@ -360,6 +360,15 @@ def test_threads_and_registers_share_ub_in_one_kernel():
     assert (out == table[index] + 1).all()
 
 
+def test_a_function_may_call_another_one_of_its_name():
+    text = """__simt_callee__ inline void f(int* to, int n) { *to = n; }
+    __simt_callee__ inline void f(int* to) { f(to, 7); }
+    __global__ void k(int* x) { f(x + threadIdx.x); }"""
+    out = np.zeros(32, "i4")
+    assert cubecore.inline(text, chip=CHIP).k[1, 32](out).clean
+    assert (out == 7).all()
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [

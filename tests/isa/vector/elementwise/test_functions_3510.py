@@ -1,6 +1,7 @@
 """Functions on whole tensors of architecture 3510, against NumPy element by element."""
 
 import math
+import operator
 
 import numpy as np
 import pytest
@@ -34,6 +35,17 @@ ORACLES = {
     "duplicate_first": None,
     "fma": lambda a, b, c: float(a) * float(b) + float(c),
 }
+for _name, _relation in (
+    ("eq", operator.eq),
+    ("ne", lambda a, b: not (a == b or np.isnan(a) or np.isnan(b))),
+    ("lt", operator.lt),
+    ("le", operator.le),
+    ("gt", operator.gt),
+    ("ge", operator.ge),
+):
+    ORACLES[f"compare_{_name}"] = ORACLES[f"compare_{_name}s"] = _relation
+for _name in ("select_bits", "select_bits_number"):
+    ORACLES[_name] = lambda x, y, bit: x if bit else y
 for _name in ("clamp", "clamp_high", "clamp_low", "clamp_both"):
     ORACLES[_name] = lambda x, lo, hi: x if np.isnan(x) else min(max(x, lo), hi)
 for _name in ("where", "where_second", "where_first", "where_both"):
@@ -63,8 +75,12 @@ def run(template, given):
     bench.do(template, *places.values())
     assert bench.messages == []
     kind = template.compute(given, Registers())["dst"].dtype
-    raw = bench.image(Mem.UB).get(places["dst"], kind.itemsize * template.count)
-    return np.frombuffer(raw, kind)
+    raw = bench.image(Mem.UB).get(places["dst"], kind.itemsize * template.offsets("dst").size)
+    made = np.frombuffer(raw, kind)
+    if template.name.startswith("compare"):
+        made, rest = np.split(np.unpackbits(made, bitorder="little"), [template.count])
+        assert not rest.any()
+    return made
 
 
 @pytest.mark.parametrize("name", rows.TENSORS)
@@ -77,6 +93,8 @@ def test_functions(name):
             given[operand] = drawn(rng, dtype, count)
         if "condition" in given:
             given["condition"] = rng.integers(0, 2, count).astype(np.uint8)
+        if "bits" in given:
+            given["bits"] = rng.integers(0, 256, -(-count // 8)).astype(np.uint8)
         for number in rows.NUMBERS.get(name, ()):
             numbers[number] = drawn(rng, dtype, 2)[1:]
         bits = {n: int(v.view(f"u{dtype.size_bytes}")[0]) for n, v in numbers.items()}
@@ -88,6 +106,8 @@ def test_functions(name):
             given["src"][:] = given["src"][0]  # what its offsets read
             assert made.tobytes() == given["src"].tobytes()
             continue
+        if "bits" in given:
+            every["bits"] = np.unpackbits(given["bits"], bitorder="little")
         order = type(template).inputs
         with np.errstate(all="ignore"):
             wanted = [ORACLES[name](*(every[n][i] for n in order)) for i in range(count)]

@@ -4,6 +4,7 @@ Threads have real memory behind pointers. A declaration in UB becomes a referenc
 block, the same for all of its threads; vector code keeps arrays of addresses (`scanner`).
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from cubecore.frontends.cpp.rewriting.tokens import Token, closing, closing_angle
@@ -148,12 +149,17 @@ class RefusedFunction:
 
 def refused_function(code: Sequence[Token]) -> RefusedFunction | None:
     """Return the first function of threads that is virtual or calls itself; None: there is none."""
-    for function in thread_functions(code):
+    functions = list(thread_functions(code))
+    names = Counter(code[_name(code, function)].text for function in functions)
+    for function in functions:
         head = code[function.head : function.opening]
         name = _name(code, function)
         if any(token.text == "virtual" for token in head):
             return RefusedFunction(code[name].start, code[name].text, "is virtual")
-        # A call with template arguments may be that of another function, which ends the recursion.
+        # A call with template arguments, or of a name that several functions have, may be that of
+        # another function, which ends the recursion.
+        if names[code[name].text] > 1:
+            continue
         for number in range(function.opening, function.closing):
             is_call = code[number].text == code[name].text and code[number + 1].text == "("
             if is_call and code[number - 1].text not in {".", "->", "::"}:

@@ -50,7 +50,7 @@ def lanes_of_masks(masks: Sequence[int]) -> NDArray[np.bool_]:
     return np.unpackbits(bytes_of_masks(masks), axis=1, bitorder="little").view(np.bool_)
 
 
-def _relation(function: Callable[[Array, Array], Any], x: Array, y: Array) -> Array:
+def relation(function: Callable[[Array, Array], Any], x: Array, y: Array) -> Array:
     """Return the relation of two arrays; of NaN every one is false, `not equal` too."""
     with np.errstate(all="ignore"):
         holds = np.asarray(function(x, y))
@@ -95,7 +95,7 @@ class CompareToRegister(BinaryStrides):
 
     def results(self, x: Array, y: Array) -> tuple[Array, int]:
         """Return which active lanes relate so, and the bits of all active lanes."""
-        results, on = _relation(type(self).function, x, y), self.active("src0")
+        results, on = relation(type(self).function, x, y), self.active("src0")
         if on is None or on.all():
             return results, (1 << self.width) - 1
         return results & on, int.from_bytes(packed_bits(on).tobytes(), "little")
@@ -152,7 +152,7 @@ class Compare(BitsOut, BinaryStrides):
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Compare every lane."""
         x, y = (wide(inputs[name], self.dtype) for name in ("src0", "src1"))
-        return {"dst": packed_bits(_relation(type(self).function, x, y))}
+        return {"dst": packed_bits(relation(type(self).function, x, y))}
 
 
 @parameters
@@ -177,10 +177,10 @@ class CompareScalar(BitsOut, UnaryStrides):
         """Compare every lane."""
         y = wide(value_of(self.value, self.dtype), self.dtype)
         x = wide(inputs["src"], self.dtype)
-        return {"dst": packed_bits(_relation(type(self).function, x, y))}
+        return {"dst": packed_bits(relation(type(self).function, x, y))}
 
 
-_RELATIONS: tuple[tuple[str, str, Callable[[Array, Array], Any]], ...] = (
+RELATIONS: tuple[tuple[str, str, Callable[[Array, Array], Any]], ...] = (
     ("eq", "src0 is equal to src1", np.equal),
     ("ne", "src0 is not equal to src1", np.not_equal),
     ("lt", "src0 is less than src1", np.less),
@@ -234,7 +234,7 @@ def _members(suffix: str, doc: str, function: Callable[[Array, Array], Any]) -> 
     declare(CompareScalar, scalar, __name__, source=_PAGE)
 
 
-for _row in _RELATIONS:
+for _row in RELATIONS:
     _members(*_row)
 
 

@@ -29,6 +29,7 @@ from cubecore.isa.declare.instruction import (
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common.mask import REPEAT_BYTES
+from cubecore.isa.vector.elementwise.compare import RELATIONS, packed_bits, relation
 from cubecore.layouts import Offsets
 from cubecore.numerics import round_float
 from cubecore.units import ceil_div
@@ -167,7 +168,75 @@ class _First(Counted):
         return np.zeros(self.count, np.intp) if operand == "src" else super().offsets(operand)
 
 
+@parameters
+class _ToBits(Counted):
+    """Give a bit of dst for each element, the first in the lowest bit of a byte; the rest are 0."""
+
+    def offsets(self, operand: str) -> Offsets:
+        """Shape [count], of dst [bytes]."""
+        return _of_bits(self.count) if operand == "dst" else super().offsets(operand)
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """Compare element by element."""
+        given = [self._given(name, inputs) for name in type(self).inputs]
+        return {"dst": packed_bits(type(self).function(*given))}
+
+
+@parameters
+class _ByBits(Counted):
+    """Take src0 where the bit of an element is 1, else src1."""
+
+    overlap = "general"
+
+    def offsets(self, operand: str) -> Offsets:
+        """Shape [count], of the bits [bytes]."""
+        return _of_bits(self.count) if operand == "bits" else super().offsets(operand)
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """Choose element by element."""
+        raw = np.ascontiguousarray(inputs["bits"])
+        bits = np.unpackbits(raw, axis=-1, count=self.count, bitorder="little")
+        x, y = (self._given(name, inputs) for name in ("src0", "src1"))
+        return {"dst": np.where(bits.view(np.bool_), x, y)}
+
+
+def _of_bits(count: int) -> Offsets:
+    return np.arange(ceil_div(count, 8), dtype=np.intp)
+
+
+def _related(function: Callable[[Array, Array], Any]) -> Callable[[Array, Array], Array]:
+    return lambda x, y: relation(function, _plain(x), _plain(y))
+
+
+def _plain(values: Array) -> Array:
+    """Return integers as they are, and floats of any width as float32."""
+    return values if values.dtype.kind in "iu" else values.astype(np.float32)
+
+
 _TWO = ("src0", "src1")
+for _name, _doc, _relates in RELATIONS:
+    for _text, _numbers in (("", ()), ("s", ("src1",))):
+        _declare(
+            f"compare_{_name}{_text}",
+            f"Compare{_text}({_name.upper()}, count)",
+            f"Note as bits where {_doc}",
+            _related(_relates),
+            _TWO,
+            base=_ToBits,
+            scalars=_numbers,
+            to="truth",
+        )
+for _text, _numbers in (("", ()), ("_number", ("src1",))):
+    _declare(
+        f"select_bits{_text}",
+        "Select(count)" if not _text else "Select(count, src1 a number)",
+        "Take src0 where a bit is 1, else src1",
+        lambda x, y: (x, y),
+        (*_TWO, "bits"),
+        base=_ByBits,
+        scalars=_numbers,
+        truths=("bits",),
+    )
 for _cpp, _bits in (("And", np.bitwise_and), ("Or", np.bitwise_or), ("Xor", np.bitwise_xor)):
     _declare(
         f"bitwise_{_cpp.lower()}",

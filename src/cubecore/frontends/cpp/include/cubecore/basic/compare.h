@@ -52,6 +52,17 @@ inline void load_cmp_mask(const char* type, V value, const cubecore::Where& at) 
   barrier(PIPE_V, at);
 }
 
+#if __NPU_ARCH__ == 3510
+// A comparison, or a selection, of the first elements of tensors.
+constexpr const char* counted_compare(CMPMODE mode, bool scalar) {
+  constexpr const char* names[] = {"compare_lt", "compare_gt", "compare_eq",
+                                   "compare_le", "compare_ge", "compare_ne"};
+  constexpr const char* scalars[] = {"compare_lts", "compare_gts", "compare_eqs",
+                                     "compare_les", "compare_ges", "compare_nes"};
+  return scalar ? scalars[static_cast<uint8_t>(mode)] : names[static_cast<uint8_t>(mode)];
+}
+#endif
+
 // How often 256 B fit in so many elements: what is behind them is not compared.
 template <typename T>
 inline uint32_t whole_repeats(const char* call, uint32_t count, const cubecore::Where& at) {
@@ -68,10 +79,14 @@ inline uint32_t whole_repeats(const char* call, uint32_t count, const cubecore::
 
 }  // namespace detail
 
-// 256 B at a time.
+// 256 B at a time on 2201.
 template <typename T, typename U>
 inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0,
                     const LocalTensor<T>& src1, CMPMODE cmpMode, uint32_t count, CUBECORE_AT) {
+#if __NPU_ARCH__ == 3510
+  cubecore::issue(detail::counted_compare(cmpMode, false), at, detail::as_bits(dst.pointer()),
+                  src0.pointer(), src1.pointer(), cubecore::named("count", count));
+#else
   constexpr uint32_t lanes = detail::lanes_of<T>();
   const uint32_t repeats = detail::whole_repeats<T>("Compare", count, at);
   if (repeats != 0) detail::set_mask(~0ull, ~0ull, at);
@@ -82,6 +97,7 @@ inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0,
                     detail::moved(src0.pointer(), done * 256),
                     detail::moved(src1.pointer(), done * 256), times, 1, 1, 1, 8, 8, 8);
   }
+#endif
 }
 
 namespace detail {
@@ -118,20 +134,34 @@ inline void Compare(const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPM
                   p.src1RepStride);
 }
 
+namespace detail {
+
+template <typename T, typename U, typename S>
+inline void compare_scalar(const char* call, const LocalTensor<U>& dst, const LocalTensor<T>& src0,
+                           const S& src1, CMPMODE mode, uint32_t count, const cubecore::Where& at) {
+#if __NPU_ARCH__ == 3510
+  (void)call;
+  cubecore::issue(counted_compare(mode, true), at, as_bits(dst.pointer()), src0.pointer(),
+                  cubecore::named("src1", as_element<T>(src1)), cubecore::named("count", count));
+#else
+  constexpr uint32_t lanes = lanes_of<T>();
+  const uint32_t repeats = whole_repeats<T>(call, count, at);
+  if (repeats != 0) set_mask(~0ull, ~0ull, at);
+  for (uint32_t done = 0; done < repeats; done += MOST_TIMES) {
+    uint32_t times = repeats - done < MOST_TIMES ? repeats - done : MOST_TIMES;
+    cubecore::issue(compare_call(mode, true), at, as_bits(moved(dst.pointer(), done * lanes / 8)),
+                    moved(src0.pointer(), done * 256), as_element<T>(src1), times, 1, 1, 8, 8);
+  }
+#endif
+}
+
+}  // namespace detail
+
 #define CUBECORE_COMPARES(NAME)                                                                    \
   template <typename T, typename U, typename S>                                                    \
   inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const S src1Scalar,      \
                    CMPMODE cmpMode, uint32_t count, CUBECORE_AT) {                                 \
-    constexpr uint32_t lanes = detail::lanes_of<T>();                                              \
-    const uint32_t repeats = detail::whole_repeats<T>(#NAME, count, at);                           \
-    if (repeats != 0) detail::set_mask(~0ull, ~0ull, at);                                          \
-    for (uint32_t done = 0; done < repeats; done += detail::MOST_TIMES) {                          \
-      uint32_t times = repeats - done < detail::MOST_TIMES ? repeats - done : detail::MOST_TIMES;  \
-      cubecore::issue(detail::compare_call(cmpMode, true), at,                                     \
-                      detail::as_bits(detail::moved(dst.pointer(), done * lanes / 8)),             \
-                      detail::moved(src0.pointer(), done * 256),                                   \
-                      detail::as_element<T>(src1Scalar), times, 1, 1, 8, 8);                       \
-    }                                                                                              \
+    detail::compare_scalar(#NAME, dst, src0, src1Scalar, cmpMode, count, at);                      \
   }                                                                                                \
   template <typename T, typename U, bool isSetMask = true, typename S = T, typename M>             \
   inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const S src1Scalar,      \
@@ -194,6 +224,13 @@ template <typename T, typename U>
 inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask,
                    const LocalTensor<T>& src0, const LocalTensor<T>& src1, SELMODE selMode,
                    uint32_t count, CUBECORE_AT) {
+#if __NPU_ARCH__ == 3510
+  if (selMode != SELMODE::VSEL_CMPMASK_SPR) {  // whose bits serve each repeat
+    cubecore::issue("select_bits", at, dst.pointer(), src0.pointer(), src1.pointer(),
+                    detail::as_bits(selMask.pointer()), cubecore::named("count", count));
+    return;
+  }
+#endif
   constexpr uint32_t lanes = detail::lanes_of<T>();
   for (uint32_t done = 0; done < count;) {
     uint32_t left = count - done;
@@ -233,6 +270,11 @@ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask,
                    const LocalTensor<T>& src0, PrimT<T> src1, SELMODE selMode, uint32_t count,
                    CUBECORE_AT) {
   (void)selMode;
+#if __NPU_ARCH__ == 3510
+  cubecore::issue("select_bits_number", at, dst.pointer(), src0.pointer(),
+                  detail::as_bits(selMask.pointer()), cubecore::named("src1", cubecore::scalar(src1)),
+                  cubecore::named("count", count));
+#else
   detail::load_cmp_mask(cubecore::Element<PrimT<T>>::name, cubecore::scalar(src1), at);
   SetMaskCount(at);
   detail::set_mask(0, count, at);
@@ -240,6 +282,7 @@ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask,
                   detail::as_bits(selMask.pointer()), 1, 1, 1, 8, 8);
   SetMaskNorm(at);
   ResetMask(at);
+#endif
 }
 template <typename T, typename U, bool isSetMask = true, typename M>
 inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask,

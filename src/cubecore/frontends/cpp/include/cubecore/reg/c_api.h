@@ -33,6 +33,8 @@ enum asc_mask_pattern {
 };
 
 namespace cubecore {
+// The compiler's own name of a counted mask, which public kernels of the class API call; no page.
+struct PostUpdate {};
 // The words of patterns are in the order above; 14 is none.
 inline const char* pattern_word(asc_mask_pattern pattern) {
   const int number = pattern == PAT_ALLF ? 14 : static_cast<int>(pattern);
@@ -55,11 +57,16 @@ constexpr const char* by_width(const char* b8, const char* b16, const char* b32,
 }
 }  // namespace cubecore
 
+inline constexpr cubecore::PostUpdate POST_UPDATE = {};
+
 #define CUBECORE_MASK_OF(BITS, TYPE)                                                  \
   inline vector_bool asc_create_mask_b##BITS(asc_mask_pattern pattern, CUBECORE_AT) { \
     return cubecore::pattern_mask<TYPE>(pattern, at);                                 \
   }                                                                                   \
   inline vector_bool asc_update_mask_b##BITS(uint32_t& count, CUBECORE_AT) {          \
+    return AscendC::Reg::UpdateMask<TYPE>(count, at);                                 \
+  }                                                                                   \
+  inline vector_bool plt_b##BITS(uint32_t& count, cubecore::PostUpdate, CUBECORE_AT) { \
     return AscendC::Reg::UpdateMask<TYPE>(count, at);                                 \
   }                                                                                   \
   inline void asc_intlv_b##BITS(vector_bool& dst0, vector_bool& dst1, const vector_bool& a,  \

@@ -1,4 +1,5 @@
-// Functions on whole tensors that 950 alone has, each a vector function as on the chip. Pages: Neg,
+// Functions on whole tensors that 950 alone has, each a vector function as on the chip. Pages: Copy
+// by a count, Neg,
 // Prelu, AbsSub, ExpSub, MulsCast, Mull, Truncate, and those of scalars in either
 // place: Adds, Subs, Muls, Divs, Maxs, Mins, Ands, Ors; and the ways to compute of Div, Sqrt, Rsqrt,
 // Exp, Ln, Reciprocal.
@@ -133,6 +134,20 @@ inline void Neg(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint
     Reg::LoadAlign(of, detail::lanes_of(src, first), at);
     Reg::Neg(of, of, mask, at);
     Reg::StoreAlign(detail::lanes_of(dst, first), of, mask, at);
+  });
+}
+
+// Bits are moved as they are.
+template <typename T, bool isSetMask = true>
+inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t count,
+                 CUBECORE_AT) {
+  using Narrow = std::conditional_t<sizeof(PrimT<T>) == 1, uint8_t, uint16_t>;
+  using Wide = std::conditional_t<sizeof(PrimT<T>) == 4, uint32_t, uint64_t>;
+  using Bits = std::conditional_t<sizeof(PrimT<T>) < 4, Narrow, Wide>;
+  detail::by_registers<Bits>(count, at, [&](uint32_t first, const Reg::MaskReg& mask) {
+    Reg::RegTensor<Bits> moved;
+    Reg::LoadAlign(moved, reinterpret_cast<Bits*>(src.GetPhyAddr()) + first, at);
+    Reg::StoreAlign(reinterpret_cast<Bits*>(dst.GetPhyAddr()) + first, moved, mask, at);
   });
 }
 
