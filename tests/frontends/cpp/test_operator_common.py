@@ -216,3 +216,103 @@ def test_host_code_that_asks_for_too_much_is_refused(
     with pytest.raises(cubecore.CubecoreError) as refused:
         loaded(tmp_path, HOST.replace(*change)).scaled_by(np.zeros(64, np.float32))
     assert str(refused.value).endswith(sentence)
+
+
+HOST_950 = """#include "op_host/tiling_base_class.h"
+#include "pack/sum.h"
+#include "../op_kernel/shared.h"
+#include "../op_kernel/lanes.h"
+#include "both_tiling.h"
+#include "register/op_def_registry.h"
+namespace optiling {
+static ge::graphStatus Tile(gert::TilingContext* context) {
+  auto chip = platform_ascendc::PlatformAscendC(context->GetPlatformInfo());
+  BothTiling data;
+  data.set_arch(static_cast<uint32_t>(chip.GetCurNpuArch()));
+  data.set_late(chip.GetSocVersion() == platform_ascendc::SocVersion::ASCEND950);
+  data.set_registers(Ops::Base::IsRegbaseSocVersion(context));
+  data.set_packed(packed(sizeof(mine::Lanes<mine::half>)));
+  auto raw = context->GetRawTilingData();
+  data.SaveToBuffer(raw->GetData(), raw->GetCapacity());
+  raw->SetDataSize(data.GetDataSize());
+  context->SetBlockDim(context->InputIsView(0) || context->GetInputStride(0) ? 2 : 1);
+  context->GetWorkspaceSizes(1)[0] = 0;
+  return ge::GRAPH_SUCCESS;
+}
+}
+namespace ops {
+class Both : public OpDef {
+ public:
+  explicit Both(const char* name) : OpDef(name) {
+    this->Input("x").ParamType(REQUIRED).DataType({ge::DT_INT32}).Format({ge::FORMAT_ND});
+    this->Output("y").ParamType(REQUIRED).DataType({ge::DT_INT32}).Format({ge::FORMAT_ND});
+    this->AICore().SetTiling(optiling::Tile).AddConfig("ascend910b").AddConfig("ascend950");
+  }
+};
+OP_ADD(Both);
+}
+"""
+BOTH = {
+    "pack/CMakeLists.txt": "",
+    "pack/include/pack/sum.h": "int packed(int);\n",
+    "pack/src/sum.cpp": '#include "pack/sum.h"\nint packed(int bytes) { return 40 + bytes; }\n',
+    "mine/op_host/both.cpp": HOST_950,
+    "mine/op_host/both_tiling.h": """#include "register/tilingdata_base.h"
+namespace optiling {
+BEGIN_TILING_DATA_DEF(BothTiling)
+  TILING_DATA_FIELD_DEF(uint32_t, arch);
+  TILING_DATA_FIELD_DEF(uint32_t, late);
+  TILING_DATA_FIELD_DEF(uint32_t, registers);
+  TILING_DATA_FIELD_DEF(uint32_t, packed);
+END_TILING_DATA_DEF;
+REGISTER_TILING_DATA_CLASS(Both, BothTiling)
+}
+""",
+    "mine/op_kernel/shared.h": """#pragma once
+namespace mine {
+struct half { short bits; };
+template <typename T> struct LocalTensor { T first; };
+}
+""",
+    "mine/op_kernel/lanes.h": """#pragma once
+namespace mine {
+using namespace AscendC;
+template <typename T> struct Lanes { LocalTensor<T> of; };
+}
+""",
+    "mine/op_kernel/arch35/both.h": """#pragma once
+__aicore__ inline void facts(GM_ADDR y, GM_ADDR tiling) {
+  GET_TILING_DATA(data, tiling);
+  AscendC::GlobalTensor<int32_t> to;
+  to.SetGlobalBuffer((__gm__ int32_t*)y);
+  to.SetValue(0, data.arch);
+  to.SetValue(1, data.late);
+  to.SetValue(2, data.registers);
+  to.SetValue(3, data.packed);
+}
+""",
+    "mine/op_kernel/both_apt.cpp": """#include "kernel_operator.h"
+#include "arch35/both.h"
+extern "C" __global__ __aicore__ void both(GM_ADDR x, GM_ADDR y, GM_ADDR workspace,
+                                           GM_ADDR tiling) {
+  facts(y, tiling);
+}
+""",
+}
+
+
+def test_an_op_host_learns_which_chip_it_tiles_for(tmp_path):
+    """Its kernel for 950 ends in `_apt`, and a header of it takes the tiling data.
+
+    Tensors are none of a host's names, so that the project may have its own; the package beside
+    it defines what its header declares.
+    """
+    write_files(tmp_path, BOTH)
+    for chip, facts in ((None, [2201, 0, 0, 42]), ("Ascend950PR_9589", [3510, 1, 1, 42])):
+        options = {} if chip is None else {"chip": chip}
+        project = cubecore.load_op(
+            tmp_path / "mine", includes=[tmp_path / "pack" / "include"], **options
+        )
+        left = project.both.run(np.zeros(4, np.int32), y=np.zeros(4, np.int32))
+        assert left.outputs[0].tolist() == facts
+        assert left.tiling.blocks == 1

@@ -388,8 +388,14 @@ def _place(tensor: GlobalTensor) -> tuple[HostTensor, GlobalTensor]:
     return held, GlobalTensor(tensor.name, tensor.address, buffer)
 
 
+_ARCHITECTURE = 99
+"""The number of the architecture among what a program asks of its chip."""
+
+
 def chip_fact(chip: Chip, number: int) -> int:
-    """Return what a program asks of its chip: AICs, AIVs, or the bytes of a memory."""
+    """Return what a program asks of its chip: AICs, AIVs, bytes of a memory, or architecture."""
+    if number == _ARCHITECTURE:
+        return int(chip.arch)
     if number < 2:
         return chip.aic_count if number == 0 else chip.aiv_count or chip.aic_count
     name = _FACTS[number - 2] if number - 2 < len(_FACTS) else ""

@@ -107,29 +107,35 @@ def with_headers(
         try:
             return files, compile_file(files)
         except MissingHeaderError as error:
-            more = _folder_with(error.header, path, files.folder)
+            more = _folder_with(error.header, path, files)
             if more is None or more in files.given:
                 raise
             files = replace(files, given=(*files.given, more))
 
 
-def _folder_with(header: str, path: Path, folder: Path) -> Path | None:
+def _folder_with(header: str, path: Path, files: ProjectFiles) -> Path | None:
     """Return the folder from which a repository's header has its name, the nearest to a file."""
     name = re.sub(r"^(?:\.\.?/)+", "", header)
-    known = _repository_files(_repository(folder)).get(Path(name).name, ())
-    fitting = [each for each in known if f"/{each.as_posix()}".endswith(f"/{name}")]
-    return Path(_nearest(fitting, path).as_posix().removesuffix(name)) if fitting else None
+    # The project's own repository comes first: packages beside it have headers of the same names.
+    for root in _repositories(files):
+        known = _repository_files(root).get(Path(name).name, ())
+        fitting = [each for each in known if f"/{each.as_posix()}".endswith(f"/{name}")]
+        if fitting:
+            return Path(_nearest(fitting, path).as_posix().removesuffix(name))
+    return None
 
 
 def companions(files: ProjectFiles, read: Iterable[Path]) -> list[Path]:
     """Return the sources that define what the repository's headers declare: those of their names.
 
-    `read` are the headers that the host code includes.
+    `read` are the headers that the host code includes, of the project's repository and of those
+    that hold the folders that are given.
     """
-    root = _repository(files.folder)
+    roots = _repositories(files)
     found: dict[Path, None] = {}
     for header in sorted(read):
-        if header.suffix in _HEADERS and header.is_relative_to(root):
+        root = next((each for each in roots if header.is_relative_to(each)), None)
+        if header.suffix in _HEADERS and root is not None:
             known = _repository_files(root)
             named = [p for suffix in _SUFFIXES for p in known.get(header.stem + suffix, ())]
             if named:
@@ -139,6 +145,11 @@ def companions(files: ProjectFiles, read: Iterable[Path]) -> list[Path]:
 
 def _nearest(paths: Sequence[Path], to: Path) -> Path:
     return max(paths, key=lambda each: len(os.path.commonpath([each, to])))
+
+
+def _repositories(files: ProjectFiles) -> list[Path]:
+    """Return the project's repository, and those that hold the folders that are given."""
+    return list(dict.fromkeys(map(_repository, (files.folder, *files.given))))
 
 
 def _repository(folder: Path) -> Path:

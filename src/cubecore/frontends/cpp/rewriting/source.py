@@ -184,6 +184,7 @@ _PASSIVE = re.compile(
 )
 """Comments, and what `#if 0` leaves out."""
 _DEFAULT = re.compile(r"\bREGISTER_TILING_DEFAULT\s*\(\s*(\w+)\s*\)")
+_TAKES = re.compile(r"\bGET_TILING_DATA\s*\(")
 _REGISTERED = re.compile(r"REGISTER_TILING_DATA_CLASS\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 
 
@@ -197,7 +198,7 @@ def host_structs(source: Source) -> str:
     # the kernel. Here the macros' text itself is compiled, in a namespace, with the constants that
     # lengths of arrays use; the struct of this tiling key, or the operator's, becomes the default.
     words = source.scan.words
-    uses = any(word.startswith("GET_TILING_DATA") for word in words)
+    uses = any(word.startswith("GET_TILING_DATA") for word in words) or _header_uses(source)
     given = _DEFAULT.search(source.text) if "REGISTER_TILING_DEFAULT" in words else None
     if not uses or (given is None and "REGISTER_TILING_DEFAULT" in words):
         return ""
@@ -224,6 +225,15 @@ def host_structs(source: Source) -> str:
     lines += [f"using cubecore_op_host::{name};" for name in structs]
     lines += [f"using cubecore_tiling_default = {default};"] if default else []
     return '#line 1 "op_host"\n' + "\n".join(lines) + "\n"
+
+
+def _header_uses(source: Source) -> bool:
+    """True if a header of the kernel takes the tiling data of the struct that is registered."""
+    if _op_kernel(source.path) is None:
+        return False
+    texts = _read_by(source)[0].values()
+    registers = any("REGISTER_TILING_DEFAULT" in text for text in texts)
+    return not registers and any(_TAKES.search(text) for text in texts)
 
 
 def structs_text(source: Source, tiling_key: int = 0) -> str:
@@ -301,7 +311,8 @@ def _host_headers(source: Source) -> list[Path]:
 
 
 def _stem(source: Source) -> str:
-    return source.path.stem.replace("_", "")
+    """Return the operator's name in a file's; that of a kernel for 950 may end in `_apt`."""
+    return source.path.stem.removesuffix("_apt").replace("_", "")
 
 
 def text_of(path: Path) -> str:

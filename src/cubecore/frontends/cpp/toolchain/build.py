@@ -51,6 +51,8 @@ _LAYOUTS = frozenset(("MakeShape", "MakeStride", "MakeLayout", "MakeCoord", "Crd
 _TYPES = (
     *("DT_FLOAT", "DT_FLOAT16", "DT_INT8", "DT_INT32", "DT_UINT8", "DT_INT16", "DT_UINT16"),
     *("DT_UINT32", "DT_INT64", "DT_UINT64", "DT_DOUBLE", "DT_BOOL", "DT_BF16", "DT_INT4"),
+    *("DT_COMPLEX32", "DT_COMPLEX64", "DT_HIFLOAT8", "DT_FLOAT8_E5M2", "DT_FLOAT8_E4M3FN"),
+    *("DT_FLOAT8_E8M0", "DT_FLOAT4_E2M1", "DT_FLOAT4_E1M2", "DT_UINT1"),
 )
 """Types that the build of an operator project compares ORIG_DTYPE_X with; the numbers are ours."""
 _FORMATS = (
@@ -354,8 +356,6 @@ def linked(*wrapped_calls: str) -> list[str]:
 
 _NO_LAUNCH = "#undef CUBECORE_LAUNCH\n#define CUBECORE_LAUNCH(...) ((void)0)\n"
 """Host code beside a kernel does not run in the kernel's library: its launches are left out."""
-
-
 _LOCAL_POINTERS = frozenset({"__ubuf__", "GetPhyAddr", "asc_get_phy_buf_addr"})
 """Words of kernels that may have pointers into UB: in others such an address is a null pointer."""
 _POINTS_INTO_UB = (

@@ -73,7 +73,7 @@ inline aclError aclrtSynchronizeStreamWithTimeout(aclrtStream, int32_t) { return
 inline aclError aclrtSynchronizeDevice() { return ACL_SUCCESS; }
 inline aclError aclrtSynchronizeDeviceWithTimeout(int32_t) { return ACL_SUCCESS; }
 inline const char* aclGetRecentErrMsg() { return ""; }
-inline const char* aclrtGetSocName() { return "Ascend910B"; }
+inline const char* aclrtGetSocName() { return cubecore::soc_family(); }
 inline aclError aclrtGetDeviceCount(uint32_t* count) {
   *count = 1;
   return ACL_SUCCESS;

@@ -41,8 +41,10 @@ class PlatformAscendC {
   uint32_t GetCoreNumAic() const { return Asked(0); }
   uint32_t GetCoreNumAiv() const { return Asked(1); }
   uint32_t GetCoreNumVector() const { return 0; }
-  SocVersion GetSocVersion() const { return SocVersion::ASCEND910B; }
-  NpuArch GetCurNpuArch() const { return NpuArch::DAV_2201; }
+  SocVersion GetSocVersion() const {
+    return GetCurNpuArch() == NpuArch::DAV_3510 ? SocVersion::ASCEND950 : SocVersion::ASCEND910B;
+  }
+  NpuArch GetCurNpuArch() const { return static_cast<NpuArch>(cubecore::chip_architecture()); }
   void GetCoreMemSize(const CoreMemType& memType, uint64_t& size) const {
     size = cubecore_host(cubecore::CHIP, 2 + static_cast<uint64_t>(memType), 0, nullptr, nullptr,
                          nullptr);

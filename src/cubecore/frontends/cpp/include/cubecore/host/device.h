@@ -6,7 +6,8 @@
 
 extern "C" {
 // What the program asks: 0 launch, 1 memory of `a` bytes, 2 `b` bytes at `a` were written, 3 `a`
-// is given back, 4 the fact `a` about the chip: 0 its AICs, 1 its AIVs, 2 on the bytes of a memory;
+// is given back, 4 the fact `a` about the chip: 0 its AICs, 1 its AIVs, 2 on the bytes of a memory, 99 its
+// architecture;
 // 5 launches have the tiling key `a`, 6 they are 0 of their own kind, 1 of cube, 2 of vector;
 // 7 the program cannot go on, for the reason `text`; 8 a line of an op_host's answer;
 // 9 a tiling for the calls `text`, to be written into `b` bytes at `a`; 10 `b` bytes at `a` are
@@ -48,5 +49,9 @@ inline void absent(uint64_t kind, uint64_t index) {
   cubecore_host(REFUSED, 0, 0, sentence, nullptr, nullptr);
   __builtin_unreachable();
 }
+
+// The chip's architecture, and the name of its family.
+inline uint64_t chip_architecture() { return cubecore_host(CHIP, 99, 0, nullptr, nullptr, nullptr); }
+inline const char* soc_family() { return chip_architecture() == 3510 ? "Ascend950" : "Ascend910B"; }
 
 }  // namespace cubecore

@@ -15,7 +15,13 @@
 #include "cubecore/op_host/registry.h"
 #include "cubecore/op_host/services/log.h"
 #include "cubecore/op_host/services/matmul_tiling.h"
+// Sizes that host code asks for are computed beside the kernels' functions, whose tensors are no
+// names of a host: public host code declares its own.
 #define CUBECORE_PART 0
+#define LocalTensor HiddenLocalTensor
+#define GlobalTensor HiddenGlobalTensor
+#define half HiddenHalf
+#define bfloat16_t HiddenBfloat16
 #include "cubecore/library/dropout.h"
 #include "cubecore/library/norms/batch_norm.h"
 #include "cubecore/library/norms/layer_norm.h"
@@ -27,6 +33,11 @@
 #include "cubecore/library/topk.h"
 #include "cubecore/library/trans_data.h"
 #include "cubecore/library/transpose_tiled.h"
+#include "tiling/tiling_api.h"
+#undef bfloat16_t
+#undef half
+#undef GlobalTensor
+#undef LocalTensor
 #undef CUBECORE_PART
 #include "cubecore/op_host/template_arguments.h"  // in the place of the kernels' empty macros
 #include "platform/platform_ascendc.h"

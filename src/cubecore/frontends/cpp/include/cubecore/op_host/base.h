@@ -11,6 +11,10 @@
 
 #include "cubecore/op_host/all.h"
 
+#ifndef OPBASE_API
+#define OPBASE_API  // a word of the package's own build
+#endif
+
 namespace cubecore::op_host {
 
 template <typename N, typename... A>
@@ -119,21 +123,45 @@ constexpr std::common_type_t<T, U> FloorAlign(T value, U unit) {
   return FloorDiv(value, unit) * unit;
 }
 
+// Facts of a context's chip; the sizes are those that the package has.
+#define CUBECORE_SIZE_OF_CHIP(NAME, VALUE) \
+  template <typename C>                    \
+  inline uint32_t NAME(const C*) {         \
+    return VALUE;                          \
+  }
+CUBECORE_SIZE_OF_CHIP(GetUbBlockSize, 32)
+CUBECORE_SIZE_OF_CHIP(GetVRegSize, 256)
+CUBECORE_SIZE_OF_CHIP(GetCacheLineSize, 256)
+CUBECORE_SIZE_OF_CHIP(GetSectorCacheLineSize, 128)
+CUBECORE_SIZE_OF_CHIP(GetNddmaDcacheSize, 8192)
+CUBECORE_SIZE_OF_CHIP(GetSimtMaxThreadNum, 2048)
+CUBECORE_SIZE_OF_CHIP(GetSimtMaxDCacheSize, 131072)
+#undef CUBECORE_SIZE_OF_CHIP
 template <typename C>
-inline uint32_t GetUbBlockSize(const C*) {
-  return 32;
+inline platform_ascendc::PlatformAscendC chip_of(C* context) {
+  return platform_ascendc::PlatformAscendC(context->GetPlatformInfo());
 }
 template <typename C>
-inline uint32_t GetVRegSize(const C*) {
-  return 256;
-}
-template <typename C>
-inline bool IsRegbaseSocVersion(const C*) {
-  return false;
+inline bool IsRegbaseSocVersion(C* context) {
+  return chip_of(context).GetCurNpuArch() == platform_ascendc::NpuArch::DAV_3510;
 }
 template <typename C>
 inline uint32_t GetAivCoreNum(C* context) {
-  return platform_ascendc::PlatformAscendC(context->GetPlatformInfo()).GetCoreNumAiv();
+  return chip_of(context).GetCoreNumAiv();
+}
+template <typename C>
+inline uint32_t GetAicCoreNum(C* context) {
+  return chip_of(context).GetCoreNumAic();
+}
+template <typename C>
+inline uint32_t GetUbSize(C* context) {
+  uint64_t bytes = 0;
+  chip_of(context).GetCoreMemSize(platform_ascendc::CoreMemType::UB, bytes);
+  return static_cast<uint32_t>(bytes);
+}
+template <typename C>
+inline uint32_t GetWorkspaceSize(C* context) {
+  return chip_of(context).GetLibApiWorkSpaceSize();
 }
 
 // An unknown rank is one axis of -2, an unknown extent -1.
@@ -150,8 +178,10 @@ inline void SetUnknownShape(int64_t rank, gert::Shape& shape) {
   shape = {};
   for (int64_t n = 0; n < rank; ++n) shape.AppendDim(-1);
 }
-inline const gert::Shape& EnsureNotScalar(const gert::Shape& shape) {
-  static const gert::Shape one = {1};
+// A template, as headers of the package define functions of the same name beside it.
+template <typename S>
+inline const S& EnsureNotScalar(const S& shape) {
+  static const S one = {1};
   return shape.IsScalar() ? one : shape;
 }
 

@@ -39,7 +39,7 @@ class PlatFormInfos {
 // them.
 struct PlatformInfo {
   struct {
-    std::string short_soc_version = "Ascend910B", aic_version, ccec_aic_version;
+    std::string short_soc_version = ::cubecore::soc_family(), aic_version, ccec_aic_version;
   } str_info;
   struct {
     uint32_t ai_core_cnt = 0, vector_core_cnt = 0, ai_cpu_cnt = 0;
@@ -245,6 +245,11 @@ class TilingContext : public ExtendedKernelContext {
   const StorageShape* GetOutputShape(size_t index) const {
     return ShapeOf(detail::Within(node_.outputs, index, 2));
   }
+  // Arrays of a call are whole: none is a view of another one.
+  const Stride* GetInputStride(size_t) const { return nullptr; }
+  const Stride* GetOutputStride(size_t) const { return nullptr; }
+  bool InputIsView(size_t) const { return false; }
+  bool OutputIsView(size_t) const { return false; }
   const StorageShape* GetRequiredInputShape(size_t index) const {
     return ShapeOf(InputAt(index, 0));
   }

@@ -54,6 +54,18 @@ class Shape {
   int64_t dims_[kMaxDimNum] = {};
 };
 
+// Elements from index to index of each dimension, where a tensor is a view of another one.
+class Stride {
+ public:
+  Stride() = default;
+  Stride(const std::initializer_list<int64_t>& strides) : strides_(strides) {}
+  size_t GetDimNum() const { return strides_.GetDimNum(); }
+  int64_t GetStride(size_t index) const { return strides_.GetDim(index); }
+
+ private:
+  Shape strides_;
+};
+
 class StorageShape {
  public:
   StorageShape() = default;
@@ -62,6 +74,7 @@ class StorageShape {
       : origin_(origin), storage_(storage) {}
   const Shape& GetOriginShape() const { return origin_; }
   const Shape& GetStorageShape() const { return storage_; }
+  const Shape& GetShape() const { return storage_; }  // that of a view
   Shape& MutableOriginShape() { return origin_; }
   Shape& MutableStorageShape() { return storage_; }
   bool operator==(const StorageShape& other) const {

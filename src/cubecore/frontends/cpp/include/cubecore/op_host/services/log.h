@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdarg>
+#include <cstdint>
 #include <cstdio>
 
 constexpr int DLOG_DEBUG = 0, DLOG_INFO = 1, DLOG_WARN = 2, DLOG_ERROR = 3, DLOG_EVENT = 16;
@@ -11,19 +12,20 @@ constexpr int OP = 63;  // the module of operators
 constexpr int MSG_LENGTH = 1024;
 
 inline int AlogCheckDebugLevel(int, int level) { return level == DLOG_WARN || level == DLOG_ERROR; }
-inline int CheckLogLevel(int, int level) { return AlogCheckDebugLevel(0, level); }
-inline void AlogRecord(int, int, int level, const char* format, ...) {
-  if (AlogCheckDebugLevel(0, level) == 0) return;
-  va_list values;
-  va_start(values, format);
-  std::vfprintf(stderr, format, values);
-  va_end(values);
+#define CUBECORE_LOGGED                                \
+  if (AlogCheckDebugLevel(0, level) == 0) return;      \
+  va_list values;                                      \
+  va_start(values, format);                            \
+  std::vfprintf(stderr, format, values);               \
+  va_end(values);                                      \
   std::fputc('\n', stderr);
+inline void AlogRecord(int, int, int level, const char* format, ...) { CUBECORE_LOGGED }
+// As host code declares them that has its own macros of logs.
+extern "C" {
+inline int32_t CheckLogLevel(int32_t, int32_t level) { return AlogCheckDebugLevel(0, level); }
+inline void DlogRecord(int32_t, int32_t level, const char* format, ...) { CUBECORE_LOGGED }
 }
-template <typename... A>
-inline void DlogRecord(int module, int level, const char* format, A... values) {
-  AlogRecord(module, DLOG_TYPE_DEBUG, level, format, values...);
-}
+#undef CUBECORE_LOGGED
 
 template <typename... A>
 inline void DlogSub(int module, const char*, int level, const char* format, A... values) {
@@ -43,4 +45,5 @@ inline void DlogSub(int module, const char*, int level, const char* format, A...
   do {                            \
   } while (false)
 #define REPORT_INNER_ERROR(...) REPORT_INNER_ERR_MSG(__VA_ARGS__)
+#define REPORT_PREDEFINED_ERR_MSG(...) REPORT_INNER_ERR_MSG(__VA_ARGS__)
 #define REPORT_CALL_ERROR(...) REPORT_INNER_ERR_MSG(__VA_ARGS__)
