@@ -47,6 +47,16 @@ def run_launch(
     lockstep executes equal cores together. Everything else is the reference engine's, for all
     cores: so are other orders, and launches with `traces`, which take what each core issues.
     `ended` is called with each core at its end, but of those that BLAS computed.
+
+    Notes
+    -----
+    1. `machine.blas.prover.prove` walks the tree of each group once, with provenance in place of
+       bytes, and proves that the launch stores sums of products of its tensors.
+    2. `machine.tree_watch.TreeWatch.finish` ends the watch of a group for races and flags.
+    3. `machine.blas.evaluate.computed` computes each store by BLAS.
+
+    Where nothing is proven, or another engine is asked for, `machine.execute.scheduler.run` runs
+    everything core by core, and `machine.group.kernels.run_together` equal cores at once.
     """
     require_engine(engine)
     if engine in {"fast", "blas"}:

@@ -52,10 +52,21 @@ def time_launch(
         If no source gives a cost of the chip that is needed, or the program's time depends on data.
     DeadlockError
         If a pipe waits for a flag that is never set.
+
+    Notes
+    -----
+    1. `isa.program.check.program_violations` refuses instructions that the chip does not have.
+    2. `timing.memory.launch_traffic.launch_traffic` makes groups of equal cores, and works out from
+       the loops around each access (`timing.memory.global_accesses.accesses`) what L2 holds.
+    3. `timing.memory.launch_traffic.memory_parts` gives each group its part of device memory.
+    4. `timing.steady_state.compiled_walk.walk` walks each group's tree once, written as Python;
+       groups that signal each other take turns.
+    5. `timing.pipes.core_clock.CoreClock.finish` ends a clock that has issued, queued, waited for
+       flags and taken each instruction's cycles; on the way
+       `timing.steady_state.recurrence.Recurrence.skip` left out what recurs.
+    6. `timing.critical_path.critical_path` follows the causes back from the last instruction, and
+       `timing.line_times.line_times` adds up by source line.
     """
-    # 1. Equal cores become groups, with their demand on L2 and device memory; 2. one clock a group
-    # walks its tree (groups that signal each other in turns); 3. the clocks' ends, busy cycles and
-    # stalls are added up by the number of cores that each stands for.
     broken = [v for program in launch.programs for v in program_violations(program, chip)]
     if broken and not stand_in:
         raise RequestError(broken)

@@ -2,6 +2,25 @@
 
 Leaves hold templates (all parameters but addresses) and symbolic addresses; cores that run the same
 tree differ only in the values of its slots. A program is a value: building one executes nothing.
+
+Grammar (``*``: any number, ``?``: at most one, ``|``: one of)::
+
+    Launch     = TensorSpec* CoreProgram*          tensors of global memory, and each core's program
+    CoreProgram = core sub Program slots           slots: Var -> (tensor, offset in bytes)
+    Program    = Var* Node*                        the slots, and the body
+    Node       = Issue | Loop | Branch | Assign | LoadScalar
+    Issue      = Instruction Expr* (name Expr)*    template, addresses, late parameters
+    Loop       = Var Expr Node*                    index = 0 .. trips - 1
+    Branch     = Condition Node* Node*             then, otherwise
+    Assign     = Var Expr
+    LoadScalar = Var Mem type Expr                 Var takes what memory holds at the address
+    Condition  = Expr (== | != | < | <= | > | >=) Expr
+    Expr       = const (coefficient atom)*         their sum, an integer
+    atom       = Var | Operation
+    Operation  = (floordiv | mod | mul | min | max | function) Expr Expr
+
+Order is that of the text. A Var has a value from its Assign, Loop or LoadScalar on, a slot from the
+start on. `Expr` and `Condition` stand in `expr`, functions in `arithmetic`, launches in `launch`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -84,6 +84,20 @@ def run_together(
     ------
     DeadlockError
         If every core that has not ended waits for another; it carries the findings.
+
+    Notes
+    -----
+    1. `machine.group.recorder.Recorder.go_on` lets each core's kernel issue until it reads a value,
+       signals, waits or ends; what it issues is recorded.
+    2. `machine.group.lockstep_group.LockstepGroup.issue` executes what equal cores recorded, on
+       stacked memories (`machine.execute.instruction.perform`), in calls of NumPy for all of them.
+    3. `machine.sanitize.racecheck.CoreWatch.follower` looks accesses up in shadow memory, once for
+       the group.
+
+    An instruction with a finding is executed core by core (`machine.execute.one_core.execute`).
+    Cores that diverge replay their records in smaller groups and join again
+    (`machine.group.reconvergence.reconverge`); where accesses of shared bytes are unordered each
+    core is judged in its own turns (`machine.group.sanitize.per_core_replay.judge_each`).
     """
     keep_freed_memory()
     with one_thread(task.id for task in tasks), collecting_seldom():
