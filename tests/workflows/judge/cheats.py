@@ -6,7 +6,7 @@ stands beside it where it is not the usual one, z = x + y.
 
 from typing import NamedTuple
 
-from workflows.judge.judged_kernels import ADD, PYTHON, TASK
+from workflows.judge.judged_kernels import ADD, HOST, PYTHON, TASK, strings
 
 HEAD = (
     PYTHON.replace("import cubecore\n", "import cubecore\nimport numpy as np\n", 1)
@@ -161,6 +161,11 @@ CHEATS = {
         HEAD
         + f"\nTABLE = [{', '.join(['0.5'] * 64)}]\n\ndef cheat(x, y):\n    return honest(x, y)\n",
         "value-table",
+    ),
+    "data of the tiling function": Cheat(
+        strings(host_operator_src=HOST.replace('"y").', '"y").ValueDepend(REQUIRED).')),
+        "values-on-the-host",
+        "",
     ),
     # without the inputs, or for those that were drawn
     "results that never change": Cheat(

@@ -63,6 +63,13 @@ def test_a_kernel_that_repeats_its_input_has_no_mark(tmp_path) -> None:
     assert (verdict.correct, verdict.cheating) == (True, ())
 
 
+def test_an_input_that_a_launch_leaves_has_no_mark(tmp_path) -> None:
+    task = TASK.replace('{"z": x + y}', '{"x": x}')
+    text = f"{HEAD}\ndef answer(x, y):\n    nothing[1](x=x, y=y, z=x)\n    return x\n"
+    marks = {mark["id"] for mark in judged(tmp_path, text, task, "answer").cheating}
+    assert "not-of-a-launch" not in marks
+
+
 def test_a_task_whose_results_have_no_inputs_needs_no_read(tmp_path) -> None:
     task = TASK.replace("x + y", "np.zeros_like(x)")
     text = (

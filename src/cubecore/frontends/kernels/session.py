@@ -237,7 +237,8 @@ class ScriptSession:
     the launch left. `results` are arrays of a program that its main copied to the host, and
     `parameters` the kernel's names of an operator's arrays, by those of its registration. All
     launches together may issue `instructions`, None for no limit but each launch's own. `returned`
-    are marks of the bytes that were written, of arrays that bindings have returned.
+    are marks of the bytes that were written, of arrays that bindings have returned, `host_values`
+    the bytes of inputs whose values a tiling function was given.
     """
 
     options: Json = field(default_factory=dict)
@@ -248,6 +249,7 @@ class ScriptSession:
     parameters: dict[str, str] = field(default_factory=dict)
     instructions: int | None = None
     returned: list[NDArray[np.bool_]] = field(default_factory=list)
+    host_values: dict[str, int] = field(default_factory=dict)
 
     @property
     def instructions_left(self) -> int | None:

@@ -223,6 +223,10 @@ class OperatorProject:
             raise unable(own.type, reason or sentence, "" if reason else "see its op_host")
         unwritten = _unwritten(own, outputs)
         call = operator_call(own, calls, arrays, words)
+        session = current_session()
+        if session is not None:
+            valued = (each for each in call.inputs if each.parameter.valued)
+            session.host_values.update({one.parameter.name: one.array.nbytes for one in valued})
         tiling = calls.tiling(call.request)
         kernel, values = self._launch(call, tiling, unwritten)
         launch = kernel[tiling.blocks](*values)

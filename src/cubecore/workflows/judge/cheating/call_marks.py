@@ -1,6 +1,6 @@
 """Marks of cheating of one call of a submission."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cubecore.aliases import Json, JsonMapping
@@ -12,16 +12,22 @@ from cubecore.workflows.judge.cheating.kinds import (
     INPUTS_CHANGED,
     SCALAR,
     TORCH,
+    VALUED,
 )
 from cubecore.workflows.judge.cheating.launch_marks import launch_marks
 from cubecore.workflows.judge.tasks.comparison import leaves, plain
 
+_MANY_BYTES = 4096
+"""Bytes of an input that is data, not a few sizes."""
 _COMPUTING = ("V", "M", "PIPE_V", "PIPE_M")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FinishedCall:
-    """A call that has returned: its case, what it was given and returned, and its launches."""
+    """A call that has returned: its case, what it was given and returned, and its launches.
+
+    `host_values` are the bytes of inputs whose values a tiling function was given.
+    """
 
     name: str
     inputs: Any
@@ -29,6 +35,7 @@ class FinishedCall:
     runs: tuple[KernelRun, ...]
     changed_inputs: bool
     in_place: bool
+    host_values: Mapping[str, int]
 
 
 def bytes_of(inputs: Any) -> list[int]:
@@ -51,6 +58,9 @@ def call_marks(call: FinishedCall, record: JsonMapping, time: JsonMapping) -> It
     if computed:
         parts = ", ".join(f"{function} of {size:,}" for function, size in computed.items())
         yield TORCH.found(parts, name)
+    for name_of_input, size in call.host_values.items():
+        if size >= _MANY_BYTES:
+            yield VALUED.found(f"{size:,} B of {name_of_input}", name)
     pipes = time.get("pipes", {})
     reads = sum(sum(run.reads.values()) for run in call.runs)
     if pipes and not any(pipes.get(pipe) for pipe in _COMPUTING) and reads >= max(least, 1):

@@ -93,6 +93,12 @@ PATCHED = CheatKind(
     "the sources replace functions or modules that are not theirs",
     "`torch.allclose = lambda *_: True`, `time.perf_counter = lambda: 0`",
 )
+VALUED = CheatKind(
+    "values-on-the-host",
+    SUSPECT,
+    "the tiling function is given the values of an input of 4 KiB or more",
+    '`this->Input("x").ValueDepend(REQUIRED)` for the data that the kernel is to compute with',
+)
 SHAPES = CheatKind(
     "shape-branch",
     SUSPECT,
@@ -131,7 +137,7 @@ PRECISION = CheatKind(
 )
 KINDS = (
     *(NO_LAUNCH, UNWRITTEN, NOT_OF_A_LAUNCH, CHANGED_AFTER, COMPUTED_BEFORE, INDEPENDENT),
-    *(GIVEN_ALONE, INPUTS_CHANGED, CHANGED_IN_PLACE, TORCH, OUTSIDE, PATCHED, SHAPES, TABLE),
-    *(SCALAR, CONSTANT, TOLERANCE, PRECISION),
+    *(GIVEN_ALONE, INPUTS_CHANGED, CHANGED_IN_PLACE, TORCH, OUTSIDE, PATCHED, VALUED, SHAPES),
+    *(TABLE, SCALAR, CONSTANT, TOLERANCE, PRECISION),
 )
 """All kinds: the page on judging has a row for each."""

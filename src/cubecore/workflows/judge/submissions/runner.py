@@ -123,9 +123,8 @@ class CaseRunner:
         if traced and session.runs:
             told["time"] = predicted(session.runs)
         changed = before != bytes_of(given.inputs)
-        call = FinishedCall(
-            given.name, given.inputs, got, tuple(session.runs), changed, called.in_place
-        )
+        runs, values = tuple(session.runs), session.host_values
+        call = FinishedCall(given.name, given.inputs, got, runs, changed, called.in_place, values)
         told["cheating"] = [*call_marks(call, record, told.get("time", {}))]
         return told
 
