@@ -78,6 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 _ELSEWHERE = {
     "architecture.svg": ("tools.pages.architecture", "picture"),
+    "binding_names.md": ("tools.pages.binding_names", "page"),
     "decisions.md": ("tools.pages.decisions", "page"),
     "registers.md": ("cubecore.workflows.manual.register_manual", "registers_page"),
 }

@@ -1,6 +1,7 @@
 """Boxes opened and entered: by bubblewrap or by cubecore's own means, whichever a machine has."""
 
 import os
+import re
 import signal
 import stat
 import sys
@@ -20,6 +21,7 @@ from cubecore.sandbox.view import BoxView
 from cubecore.sandbox.words import AUTO, BWRAP, NONE, OWN
 
 _MOST_FILES = 4096
+_OF_PROCESS = re.compile(rb"^Rss(?:Anon|Shmem):\s*(\d+) kB", re.MULTILINE)
 
 
 class Holder(Protocol):
@@ -55,6 +57,15 @@ class Sandbox:
         os.chdir("/")
         _close_all_but({0, 1, 2, *kept})
         confine()
+
+    def memory_bytes(self) -> int:
+        """Return the memory of all processes inside: what they share counts for each of them."""
+        held, root = 0, f"/proc/{self.holder.process}/root/proc"
+        with suppress(OSError):
+            for name in filter(str.isdigit, os.listdir(root)):  # noqa: PTH208 - a text is enough
+                with suppress(OSError), open(f"{root}/{name}/status", "rb") as file:  # noqa: PTH123
+                    held += sum(int(size) for size in _OF_PROCESS.findall(file.read()))
+        return held << 10
 
     def copied_out(self, folder: Path, out: Path, most_bytes: int) -> None:
         """Copy plain files of a scratch folder out of the box; links are not followed.

@@ -19,6 +19,8 @@ NOBODY = 65534
 """The user that root becomes in a box: limits of processes do not bind root."""
 MEMORY_BYTES = 4 << 30
 """Bytes that a process may have beyond what it has when it enters."""
+TOTAL_BYTES = 8 << 30
+"""Bytes that all processes of a box may have together, as their judge counts them."""
 PROCESSES = 256
 FILES = 1024
 _KEPT = ("PATH", "LANG", "LD_LIBRARY_PATH", "TZ", "CUBECORE_", "PYTHON", "OMP_", "OPENBLAS_")

@@ -10,6 +10,10 @@ import pytest
 import cubecore
 from cubecore.errors import RequestError
 from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
+from cubecore.sandbox.box import opened
+from cubecore.sandbox.view import BoxView
+from cubecore.workflows.judge import steps
+from cubecore.workflows.judge.limits import JudgeOptions
 from frontends.cpp.cpp_kernels import needs_compiler
 from sandbox.machine import missing
 from workflows.judge.judged_kernels import ADD, PYTHON, TASK
@@ -141,6 +145,24 @@ def cheat(x, y):
 """
     verdict = judged(tmp_path, text, "kernel.py", entry="cheat")
     assert verdict.cases[0].reason.startswith("its results cannot be written: ")
+
+
+def filled_by_four():
+    """Have four processes that hold 96 MiB each."""
+    for _ in range(4):
+        if os.fork() == 0:
+            held = b"x" * (96 << 20)
+            time.sleep(60)
+            os._exit(len(held) % 2)
+    time.sleep(60)
+    return {}
+
+
+def test_the_memory_of_all_processes_is_limited(monkeypatch) -> None:
+    monkeypatch.setattr(steps, "TOTAL_BYTES", 320 << 20)
+    with opened("auto", BoxView()) as box:
+        step = steps.forked("a step", filled_by_four, JudgeOptions("Ascend910B2", wall_s=50), box)
+    assert step.failed == ("stopped", "a step took more than 0.3125 GiB of memory")
 
 
 def test_the_verdict_says_which_box_held(tmp_path) -> None:

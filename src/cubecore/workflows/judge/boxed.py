@@ -12,7 +12,7 @@ from cubecore.frontends.cpp.toolchain.cache import folder, shared_units
 from cubecore.frontends.cpp.toolchain.compiler import compiler, has_compiler
 from cubecore.lazy_dataclass import dataclass
 from cubecore.sandbox.box import Sandbox, opened
-from cubecore.sandbox.confinement import MEMORY_BYTES, PROCESSES
+from cubecore.sandbox.confinement import MEMORY_BYTES, PROCESSES, TOTAL_BYTES
 from cubecore.sandbox.view import BoxView, Scratch
 from cubecore.sandbox.words import NONE
 from cubecore.workflows.judge.compilation import Compilations, kept_folder
@@ -25,7 +25,12 @@ RESULTS = "results"
 _TEMPORARY = Path("/tmp")  # noqa: S108 - where programs of a box look for it
 _TEMPORARY_BYTES, _CACHE_BYTES, RESULT_BYTES = 256 << 20, 1 << 30, 1 << 30
 _BESIDE = (*SUFFIXES, ".h", ".hpp", ".inc")
-LIMITS = {"memory_bytes": MEMORY_BYTES, "processes": PROCESSES, "scratch_bytes": _TEMPORARY_BYTES}
+LIMITS = {
+    "memory_bytes": MEMORY_BYTES,
+    "total_bytes": TOTAL_BYTES,
+    "processes": PROCESSES,
+    "scratch_bytes": _TEMPORARY_BYTES,
+}
 """The limits of a box, as the verdict tells them."""
 
 

@@ -22,6 +22,7 @@ from cubecore.answers.verdict import FAULT, REQUEST, STOPPED
 from cubecore.errors import CubecoreError
 from cubecore.lazy_dataclass import dataclass
 from cubecore.sandbox.box import Sandbox
+from cubecore.sandbox.confinement import TOTAL_BYTES
 from cubecore.sandbox.kernel_calls import end_with_parent
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.submissions.runner import Stopped
@@ -30,6 +31,10 @@ _LOG_BYTES = 4000
 _MOST_BYTES = 64 << 20
 """The most bytes of an answer."""
 _PART_BYTES = 1 << 16
+_LOOK_S = 0.5
+"""Seconds between two looks at the memory of a box."""
+_LATE = "did not end within {seconds} s"
+_LARGE = "took more than {size} GiB of memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,7 @@ def forked(
         os.close(file)
     end, answer, log, asked = (ours for ours, _ in pipes)
     said = _Output(answer, log, _Questions(asked, tell, service))
-    ended = said.read_until(end, begin + options.wall_s)
+    late = said.read_until(end, begin + options.wall_s, box)
     with suppress(OSError):
         os.killpg(child, signal.SIGKILL)  # the whole session, and what it has left behind
     with suppress(OSError):
@@ -97,8 +102,9 @@ def forked(
     for file in (tell, *(ours for ours, _ in pipes)):
         os.close(file)
     seconds = used.ru_utime + used.ru_stime, perf_counter() - begin
-    if not ended:
-        return StepOutcome({STOPPED: f"{name} did not end within {options.wall_s:g} s"}, *seconds)
+    if late:
+        sentence = late.format(seconds=f"{options.wall_s:g}", size=f"{TOTAL_BYTES / (1 << 30):g}")
+        return StepOutcome({STOPPED: f"{name} {sentence}"}, *seconds)
     try:
         left = json.loads(bytes(said.answer))
     except (ValueError, RecursionError):
@@ -136,24 +142,29 @@ class _Output:
         for file in (*self._files, questions.tell):
             os.set_blocking(file, False)
 
-    def read_until(self, end: int, late: float) -> bool:
-        """Read until the file `end` closes; False if it is late, or says too much."""
+    def read_until(self, end: int, late: float, box: Sandbox | None) -> str:
+        """Read until the file `end` closes; the sentence on a limit that is passed before."""
         watched = {end, *self._files}
+        looked = perf_counter()
         while (left := late - perf_counter()) > 0:
-            ready, _, _ = select.select(list(watched), [], [], left)
+            ready, _, _ = select.select(list(watched), [], [], min(left, _LOOK_S))
+            if box is not None and perf_counter() - looked >= _LOOK_S:
+                looked = perf_counter()
+                if box.memory_bytes() > TOTAL_BYTES:
+                    return _LARGE
             for file in {*ready} - {end}:
                 if not self._read(file):
                     watched.discard(file)
             if max(len(self.answer), len(self._questions.text)) > _MOST_BYTES:
-                return False
+                return _LATE
             with suppress(BlockingIOError, BrokenPipeError):  # of who does not read its answers
                 self._questions.answer(late - perf_counter())
             if end in ready:
                 for file in watched - {end}:
                     while self._read(file) and len(self.answer) <= _MOST_BYTES:
                         pass
-                return True
-        return False
+                return ""
+        return _LATE
 
     def _read(self, file: int) -> bool:
         """Read what is there; False if nothing is."""
