@@ -104,6 +104,8 @@ class Compilations:
 
     def answered(self, text: bytes, left_s: float) -> bytes:
         """Have something compiled within some seconds; return the answer as text."""
+        # The box is opened late and stays: a judgement whose libraries are all kept needs none, and
+        # one that compiles several reads the headers' compiled form from memory.
         if self._box is None:
             self._box = self._opened.enter_context(opened(self.kind, self.view))
         limits = replace(self.options, wall_s=left_s)
@@ -164,6 +166,8 @@ def _compiled(text: bytes, place: Path) -> Json:
     Its errors name files as they are seen from its place, as those of its own step do.
     """
     os.chdir(place if place.is_dir() else place.parent)
+    # The names in the question do not matter: what is made goes by digests that are computed here,
+    # so that a false question makes a library that nobody else asks for.
     before = _names()
     try:
         kind, *given = json.loads(text)

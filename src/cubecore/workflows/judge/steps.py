@@ -147,6 +147,7 @@ class _Output:
         watched = {end, *self._files}
         looked = perf_counter()
         while (left := late - perf_counter()) > 0:
+            # A limit of memory is one of each process; their sum is looked at while they run.
             ready, _, _ = select.select(list(watched), [], [], min(left, _LOOK_S))
             if box is not None and perf_counter() - looked >= _LOOK_S:
                 looked = perf_counter()
