@@ -57,7 +57,7 @@ def marks_of(
     got = results_of(given, told)
     if known.compared(case, got).outcome != WRONG:
         return
-    # Wrong now and right before: the same bytes were computed of no input; other bytes may come from
+    # Wrong now, right before: the same bytes were computed of no input; other bytes may come from
     # a fault that the first inputs did not meet.
     if _equal(got, results_of(given, first)):
         yield INDEPENDENT.found("the same results for other inputs", case.name)
