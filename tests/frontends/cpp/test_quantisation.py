@@ -94,7 +94,10 @@ TYPES = {"half": np.float16, "float": np.float32, "bfloat": ml_dtypes.bfloat16}
 rng = np.random.default_rng(11)
 
 
-@pytest.fixture(scope="module", params=["Ascend910B3", "Ascend950PR_9589"])
+@pytest.fixture(
+    scope="module",
+    params=["Ascend910B3", pytest.param("Ascend950PR_9589", marks=pytest.mark.sweep)],
+)
 def module(request):
     return kernels(BODIES, PARAMETERS, BEFORE, chip=request.param)
 
