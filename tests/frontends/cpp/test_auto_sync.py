@@ -180,6 +180,7 @@ int main() {{
 """
 
 
+@pytest.mark.sweep
 def test_a_program_says_it_when_it_is_compiled(tmp_path):
     body = FRAME.format(body=CASES["V writes, V reads"][0], loaded=LOADED, stored="")
     (tmp_path / "p.asc").write_text(PROGRAM.format(body=body))

@@ -68,6 +68,7 @@ def test_bytes_by_a_count(name, element, engine):
         )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 def test_a_note_counts_every_issue_of_every_core_at_each_line(engine):
     call = "for (int i = 0; i < 3; ++i) And(c, a, b, count);\n  Or(c, a, b, count)"
@@ -79,6 +80,7 @@ def test_a_note_counts_every_issue_of_every_core_at_each_line(engine):
     assert told == [("vand", 15, 12), ("vor", 16, 4)]
 
 
+@pytest.mark.sweep
 def test_an_odd_count_asks_for_no_byte_behind_it():
     text = TEXT.replace("DataCopy(a, gx, 1024)", "DataCopy(a, gx, 32)").replace(
         "DataCopy(b, gy, 1024)", "DataCopy(b, gy, 32)"

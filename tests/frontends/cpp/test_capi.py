@@ -69,6 +69,7 @@ KEPT = """
 """
 
 
+@pytest.mark.sweep
 def test_an_operand_that_is_not_read_may_be_null():
     run, x, _, z = launched(LOADED + KEPT + STORED)
     assert run.findings == ()
@@ -167,6 +168,7 @@ KERNEL(between) {
 """Seed 003's examples of arrays, in its own text; the semicolon behind the struct is ours."""
 
 
+@pytest.mark.sweep
 def test_the_arrays_of_seed_003():
     module = cubecore.inline(SEED_003.replace("BODY", ""))
     x = np.arange(128, dtype=np.float32)

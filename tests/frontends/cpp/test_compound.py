@@ -129,6 +129,7 @@ def test_sums_of_int32_are_scaled_and_cut_off(call):
     assert np.array_equal(z, want)
 
 
+@pytest.mark.sweep
 def test_sums_without_free_memory_are_refused():
     body = SUM.replace("{call}", "AddDeqRelu(c, a, b, 3000);").replace("160 * 1024", "191 * 1024")
     with pytest.raises(CubecoreError) as caught:
@@ -192,6 +193,7 @@ def test_int16_is_scaled_to_bytes_in_one_half_of_each_block(call):
     assert np.array_equal(z, want.reshape(-1))
 
 
+@pytest.mark.sweep
 def test_int32_is_scaled_to_half_under_a_mask():
     body = SUM.replace("{call}", "CastDequant<half, int32_t>(c, a, 30, 3, {1, 1, 4, 8});")
     x = np.random.default_rng(4).integers(-2000, 2000, 8192, np.int32)

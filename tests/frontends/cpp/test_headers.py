@@ -154,6 +154,7 @@ def test_names_of_the_kit_that_no_page_has(tmp_path: Path) -> None:
     np.testing.assert_array_equal(z, want + 16)
 
 
+@pytest.mark.sweep
 def test_a_kernels_own_constant_comes_before_the_kits(tmp_path: Path) -> None:
     own = KIT.replace("constexpr float TWICE", "constexpr float PI")
     write_files(tmp_path, {"kit.cpp": own})

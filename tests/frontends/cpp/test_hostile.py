@@ -270,6 +270,7 @@ def test_a_launch_that_no_chip_takes_is_one_sentence(tmp_path, words, said):
     assert found == (2, "", f"{said}\n")
 
 
+@pytest.mark.sweep
 def test_paths_with_blanks_and_bytes_that_are_no_text(tmp_path, monkeypatch):
     """The cache cannot be written, either: another folder is taken."""
     folder = tmp_path / os.fsdecode(b"a b \xff")

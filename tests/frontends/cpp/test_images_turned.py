@@ -61,7 +61,7 @@ def module():
     return kernels(BODIES, "GM_ADDR x, GM_ADDR z, uint32_t n, uint32_t c, uint32_t h, uint32_t w")
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_channels_come_last_and_first_again(module, kind, shape):

@@ -244,6 +244,7 @@ def test_standard_error_of_a_kernel_that_ends_is_passed_on_whole(capfd):
     assert capfd.readouterr() == ("", "one\ntwo")
 
 
+@pytest.mark.sweep
 def test_what_a_kernel_has_begun_ends_with_it(tmp_path):
     """Behind a session of its own, and without a pipe that it could be found by."""
     body = """
@@ -365,6 +366,7 @@ def test_the_workspace_of_the_system_is_the_one_that_a_kernel_sets():
     assert x.tolist() == [7] * 8
 
 
+@pytest.mark.sweep
 def test_a_line_of_a_template_names_the_function_of_each_type():
     fetch = """template <typename T>
 __aicore__ inline void Fetch(GM_ADDR from, uint32_t at, uint32_t count) {

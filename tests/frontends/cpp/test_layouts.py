@@ -123,6 +123,7 @@ SPILLS = [
 ]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(("body", "sentence"), SPILLS)
 def test_a_spill_outside_of_its_buffer_is_refused(body, sentence):
     with pytest.raises(CubecoreError) as caught:

@@ -266,6 +266,7 @@ def test_tiles_come_to_the_unified_buffer(tiles: str) -> None:
     np.testing.assert_array_equal(arrays["c"], 2 * exact)
 
 
+@pytest.mark.sweep
 def test_a_comes_from_the_unified_buffer() -> None:
     plan = cubecore.plan(m=32, n=64, k=48, cores=1, chip=CHIP, template="NORM")
     arrays = data(32, 64, 48)

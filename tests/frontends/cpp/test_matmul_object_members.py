@@ -320,6 +320,7 @@ def test_a_part_of_a_base_block_along_k_is_refused() -> None:
     assert str(caught.value).endswith(need)
 
 
+@pytest.mark.sweep
 def test_a_store_of_ones_own_is_refused_where_it_would_be_called() -> None:
     body = "if (GetBlockIdx() == 0) {\n  mm.SetTensorA(p.a);\n  mm.SetTensorB(p.b);\n"
     body += "  if (p.t.isBias == 0) mm.IterateAll(p.c);\n}"
@@ -401,6 +402,7 @@ def test_parts_of_k_come_one_by_one(trans: bool, macro: str, body: str) -> None:
             np.testing.assert_array_equal(got[: own.shape[0], : own.shape[1]], own)
 
 
+@pytest.mark.sweep
 def test_parts_of_k_must_lie_one_behind_another() -> None:
     plan = cubecore.plan(m=32, n=32, k=32, cores=1, chip=CHIP, template="MDL")
     body = "if (GetBlockIdx() != 0 || !p.Begin()) return;\nmm.Iterate();\nmm.GetTensorC(p.c);"

@@ -120,6 +120,7 @@ def test_calls_that_do_not_wait_are_clean_behind_their_wait(calls: str) -> None:
     np.testing.assert_array_equal(c, times * product)
 
 
+@pytest.mark.sweep
 def test_a_tile_that_nobody_takes_before_the_next_is_named_first() -> None:
     k, asked = tiling("NORM")
     arrays = data(64, 32, k)

@@ -3,6 +3,7 @@
 import subprocess
 
 import numpy as np
+import pytest
 
 from frontends.cpp.cpp_kernels import cli, kernel, needs_compiler
 
@@ -35,6 +36,7 @@ def test_padding_is_the_copy_s_own_or_that_set_before():
     assert padded("SetPadValue(3.0f);", pad=True) == ([7] * 4, [])
 
 
+@pytest.mark.sweep
 def test_slices_of_rows_are_copied_out_and_in():
     rng = np.random.default_rng(2)
     x = rng.standard_normal((3, 87)).astype(np.float32)
@@ -211,6 +213,7 @@ int main() {
 """
 
 
+@pytest.mark.sweep
 def test_acl_s_half_is_ieee_s(tmp_path):
     (tmp_path / "main.cpp").write_text(HALVES)
     assert cli(tmp_path, "c++", "main.cpp", "-o", "demo") == (0, "", "")

@@ -151,6 +151,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return loaded(tmp_path_factory.mktemp("scaled"))
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(("scale", "key"), [(1.5, 0), (3.0, 7)])
 def test_a_tiling_key_may_have_a_struct_of_its_own(project: Any, scale: float, key: int) -> None:
     x = np.arange(64, dtype=np.float32)

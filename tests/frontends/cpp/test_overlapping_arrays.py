@@ -238,7 +238,7 @@ asc_sync_notify(PIPE_V, PIPE_MTE3, EVENT_ID1); asc_sync_wait(PIPE_V, PIPE_MTE3, 
 asc_copy_ub2gm((__gm__ float*)z + 256 * asc_get_block_idx(), c, 1024);"""
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("engine", ["lockstep", "reference"])
 def test_two_pointers_of_the_c_api(engine):
     waits = {"": "", "barrier": "asc_sync_pipe(PIPE_MTE2);"}

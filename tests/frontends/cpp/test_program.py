@@ -102,6 +102,7 @@ int main() {
 """
 
 
+@pytest.mark.sweep
 def test_a_program_may_call_kernels_as_the_cpu_twin_does(tmp_path):
     (tmp_path / "twin.cpp").write_text(TWIN)
     code, out, err = cli(tmp_path, "run", "twin.cpp")

@@ -143,6 +143,7 @@ def ran(kernel, x, z):
     return z, [finding.id for finding in kernel[1](x, z).findings]
 
 
+@pytest.mark.sweep
 def test_built_in_functions_move_within_ub(public):
     x = np.arange(256, dtype=np.int16).reshape(16, 16)
     z, found = ran(public.moved, x, np.zeros(256, np.int16))

@@ -44,7 +44,7 @@ def wanted(aic: bool, aivs: int, blocks: int) -> list[list[tuple[int, ...]]]:
     return [[(1, blocks, 0, 1, 1)] * blocks * aic, each]
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(("kind", "task", "aic", "aivs"), RATIOS)
 def test_cores_know_the_ratio_that_their_kernel_says(kind, task, aic, aivs):
     x = np.zeros(256, np.int32)
@@ -167,7 +167,7 @@ def products(aivs: int, share: str, order: str = "program"):
     return kernel[BLOCKS](a, w, c), w, c, square
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("order", ["program", "late", "early"])
 @pytest.mark.parametrize("aivs", [1, 2])
 def test_signals_of_all_modes_go_to_the_aivs_that_a_block_has(aivs, order):

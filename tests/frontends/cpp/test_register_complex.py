@@ -93,6 +93,7 @@ def test_complex_numbers_in_pairs(built, kind, name):
     np.testing.assert_array_equal(z[2 * COUNT :], stored(x, kind)[2 * COUNT :])
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [

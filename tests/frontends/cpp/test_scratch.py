@@ -47,6 +47,7 @@ WHOLE = "workspace must be written whole, got 32 of 256 B never written or writt
 WHOLE += " uninitialised memory, the first at byte 224"
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 def test_an_array_that_is_no_workspace_must_hold_what_was_written(engine: str) -> None:
     assert launched(copying(engine=engine)) == [("uninitialised", LEFT)]
@@ -75,6 +76,7 @@ def test_a_call_for_another_array_leaves_the_workspace_as_it_is() -> None:
     assert launched(copying(before="GetUserWorkspace(nullptr);")) == [("uninitialised", LEFT)]
 
 
+@pytest.mark.sweep
 def test_a_workspace_is_one_launchs() -> None:
     made = kernel(
         BODY.format(pointer="workspace", before="if (n == 48) GetUserWorkspace(workspace);"),
