@@ -46,6 +46,7 @@ def test_a_cheat_is_marked(tmp_path, name) -> None:
     assert marks[cheat.mark]["certainty"] == CERTAINTY[cheat.mark]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("text", [ADD, PYTHON, strings()], ids=["C++", "Python", "operator"])
 @needs_compiler
 def test_a_right_submission_has_no_mark(tmp_path, text) -> None:

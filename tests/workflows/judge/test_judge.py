@@ -177,6 +177,7 @@ def test_a_fault_of_cubecore_is_no_verdict(folder, monkeypatch) -> None:
     assert (done.code, done.out) == (3, "")
 
 
+@pytest.mark.sweep
 def test_equal_requests_have_equal_verdicts(folder) -> None:
     def plain(verdict):
         told = verdict.to_json()
