@@ -59,6 +59,7 @@ def test_every_row_was_read():
     assert len(ROWS) == 337
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("row", ROWS)
 def test_a_documented_edge(row):
     (name, kinds, *operands), results = row.split(" = ")[0].split(), row.split(" = ")[1]

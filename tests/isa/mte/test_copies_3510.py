@@ -53,6 +53,7 @@ MATRICES = [
 ]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("small", [False, True])
 @pytest.mark.parametrize("kind", [CopyGmToCbufMultiNd2NzV2, CopyGmToCbufMultiDn2Nz])
 @pytest.mark.parametrize("dtype", BITS)

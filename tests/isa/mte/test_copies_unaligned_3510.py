@@ -61,6 +61,7 @@ def is_packed(p: dict) -> bool:
     return p["n"] > 1 and p.get("near", 0) == p["len"] and p["len"] % 32 != 0
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(
     ("value", "constant"), [(None, True), (VALUE, True), (VALUE, False)], ids=str
 )

@@ -25,6 +25,7 @@ def assert_kept(numbers):
         assert answers.program(number, "reference").split() == words, f"program {number}"
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("part", range(4))
 def test_random_programs_leave_what_they_left(part):
     assert_kept(DRAWN[part::4])
@@ -33,7 +34,7 @@ def test_random_programs_leave_what_they_left(part):
 def test_random_programs_that_end_run_in_lockstep():
     """Wrong ones, and those whose cores have little in common, too."""
     engines, wrong = [], 0
-    for number in range(0, answers.PROGRAMS, 23):
+    for number in range(0, answers.PROGRAMS, 71):
         kernel, blocks, arguments = answers.launchable(number)
         try:
             run = kernel[blocks](*arguments)
@@ -53,7 +54,7 @@ def test_every_random_program_leaves_what_it_left(part):
 
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 @pytest.mark.parametrize("name", answers.names("kernels"))
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 def test_examples_leave_what_they_left(name, engine):
     assert answers.example(name, engine) == KEPT["examples"][name]
 

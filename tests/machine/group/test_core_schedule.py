@@ -121,7 +121,7 @@ def drawn(seed):
 
 
 def test_random_faults_are_found_as_one_after_another():
-    for seed in range(part(60, 6)):
+    for seed in range(part(60, 12)):
         blocks = 1 + seed % 3
         x = np.arange(2 * blocks * LANES, dtype=np.float32)
         both(drawn(seed), blocks, (x, np.zeros_like(x)))

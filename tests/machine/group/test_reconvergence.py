@@ -216,6 +216,6 @@ def drawn(seed):
 
 
 def test_random_kernels_leave_what_the_reference_engine_leaves(joined):
-    for seed in range(part(200, 10)):
+    for seed in range(part(200, 20)):
         run(drawn(seed), 4)
     assert len(joined) > 3

@@ -193,7 +193,7 @@ def launched(seed, care):
 
 
 def test_random_right_kernels_meet_in_lockstep(joined):
-    seeds = range(part(60, 6))
+    seeds = range(part(60, 12))
     for seed in seeds:
         assert launched(seed, 1.0).clean
     assert len(joined) > len(seeds) // 2
@@ -201,7 +201,7 @@ def test_random_right_kernels_meet_in_lockstep(joined):
 
 def test_random_wrong_kernels_have_each_cores_findings(joined):
     found = 0
-    for seed in range(part(120, 6)):
+    for seed in range(part(120, 15)):
         found += not launched(seed, 0.93).clean
-    assert found > part(120, 6) // 3
+    assert found > part(120, 15) // 3
     assert joined

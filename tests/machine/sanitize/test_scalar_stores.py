@@ -119,6 +119,7 @@ def test_a_store_that_nothing_orders_races(pipe, engine, how):
     assert found == [race(pipe)]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("pipe", ["V", "MTE2", "MTE3"])
 @pytest.mark.parametrize("order", [*LATE, *RANDOM])
 def test_other_orders_show_what_nothing_orders(pipe, order):

@@ -70,6 +70,7 @@ def sides(p: dict) -> dict[str, int]:
     return {f"{side}_padding_num": p.get(side, 0) for side in ("left", "right")}
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("value", [None, VALUE], ids=["unset", "set"])
 @pytest.mark.parametrize("p", RUNS, ids=str)
 @pytest.mark.parametrize("dtype", LOADED)

@@ -102,6 +102,7 @@ every_stride = pytest.mark.parametrize("p", STRIDES, ids=str)
 every_ctrl = pytest.mark.parametrize("ctrl", ["plain", "ieee"])
 
 
+@pytest.mark.thinned(3)
 @every_ctrl
 @every_stride
 @every_mask
@@ -123,7 +124,7 @@ def test_repeat_sum(dtype, mask, p, ctrl):
 @every_dtype
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", ["vcmax", "vcmin"])
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 def test_repeat_extreme(name, order, dtype, mask, p, ctrl):
     bench = start(dtype, 82, mask, CTRL[ctrl])
     if ctrl == "plain":  # without NaN, whose extreme hides all others

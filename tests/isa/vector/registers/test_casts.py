@@ -186,6 +186,7 @@ def wrong(source, target, mode, position, saturation, count=None, ctrl=0):
     return bad[:3]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("saturation", ["NO_SAT", "SAT"])
 @pytest.mark.parametrize(("source", "target", "mode"), ROWS)
 def test_values_and_layouts(source, target, mode, saturation):
@@ -193,6 +194,7 @@ def test_values_and_layouts(source, target, mode, saturation):
         assert wrong(source, target, mode, position, saturation) == []
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(("source", "target", "mode"), NARROW)
 def test_ctrl_decides_where_its_bit_60_says_so(source, target, mode):
     for saturation in ("NO_SAT", "SAT"):

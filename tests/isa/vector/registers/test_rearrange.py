@@ -92,6 +92,7 @@ SUMS = [(source, to) for source, to, mode in operations()["Reduce"].pairs if mod
 ENDS = [source for source, _, mode in operations()["Reduce"].pairs if mode == "MAX"]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("which", WHICH)
 @pytest.mark.parametrize(("source", "target"), SUMS)
 def test_sums(source, target, which):
@@ -112,6 +113,7 @@ def test_sums(source, target, which):
         assert lanes(made, target) == [*wanted, *[0] * (len(got) - 8)]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("mode", ["MAX", "MIN"])
 @pytest.mark.parametrize("which", WHICH)
 @pytest.mark.parametrize("kind", ENDS)

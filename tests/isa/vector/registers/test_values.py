@@ -136,6 +136,7 @@ def test_halves_stay_finite_where_ctrl_says_so(name, kind):
     assert wrong(name, kind, columns, IEEE) == []
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(("name", "kind"), [case for case in CASES if is_integer(case[1])])
 def test_integers_saturate_where_ctrl_says_so(name, kind):
     columns = [column[:2000] for column in operands(name, kind)]
@@ -158,6 +159,7 @@ def test_all_codes_of_16_bits(name, kind):
     assert wrong(name, kind, [list(range(1 << 16))]) == []
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("which", ["all", "count", "M3"])
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_lanes_without_a_bit_are_zero(name, kind, which):
@@ -226,6 +228,7 @@ def test_the_example_of_a_signed_shift():
     assert lanes(made[0], "int16")[0] == 0b1101010101010000
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("which", ["all", "count", "M3"])
 @pytest.mark.parametrize("mode", COMPARISONS)
 @pytest.mark.parametrize("kind", operations()["Compare"].types)

@@ -71,6 +71,7 @@ class Bytes:
         return found
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("seed", range(150))
 def test_the_first_access_in_no_order_is_found(seed):
     rng = np.random.default_rng(seed)
