@@ -271,6 +271,7 @@ def launched_on_kirin(name, chip, kind, typed, result, held):
     return [f.message for f in run.findings], a.astype(int) @ b.T.astype(int), bias[:N], c
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("chip", "kind", "typed", "result", "held"), KIRIN)
 def test_the_types_of_tables_6_and_7(chip, kind, typed, result, held):
     found, product, bias, c = launched_on_kirin("plain", chip, kind, typed, result, held)

@@ -202,7 +202,7 @@ def run(made, name, kind):
     return getattr(made, name)[1](x, z), x, z
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize(("name", "kind"), sorted({case[:2] for case in CASES}))
 def test_values(late, name, kind):
     ran, x, z = run(late, f"{name}_{kind}", kind)

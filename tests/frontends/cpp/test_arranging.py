@@ -42,6 +42,7 @@ THROUGH_POINTERS = Case("through_pointers<float, Abs, Add, Muls>(z, a, 3.0f, 100
 MASK_THROUGH_POINTERS = Case("masked_through<float, Add>(z, a);")
 
 
+@pytest.mark.sweep
 def test_functions_through_pointers():
     a, _, before, z = THROUGH_POINTERS.run()
     same(z[:100], ((np.abs(a) + a) * np.float32(3))[:100])

@@ -14,7 +14,7 @@ VECTOR = ("vector_add", "softmax", "layernorm", "reduction", "top_k", "histogram
 KERNELS = [key for key in CASES if key[0] in VECTOR]
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(7)
 @pytest.mark.parametrize(("file", "name"), KERNELS)
 def test_an_example_gives_the_same_bytes(file, name):
     given = CASES[file, name](BLOCKS, 1).arguments

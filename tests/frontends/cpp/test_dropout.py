@@ -141,6 +141,7 @@ def test_bytes_are_broadcast(module):
         np.testing.assert_array_equal(got, np.broadcast_to(column, (9, 64)))
 
 
+@pytest.mark.sweep
 def test_what_does_not_fit_is_refused():
     made = dict(bodies())
     sentences = {

@@ -107,6 +107,7 @@ def test_padding_is_nothing_without_usecheck_nor_where_nobody_needs_it(form, eng
     assert launched(FORMS[form], ALL, **copied) == []
 
 
+@pytest.mark.sweep
 def test_a_tile_without_padding_has_none():
     for form in FORMS.values():
         assert launched(form, ALL, (16, 16), checks="all") == []
@@ -141,7 +142,7 @@ def test_what_no_product_wrote_stays_uninitialised(checks, engine):
     ]
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 @ENGINES
 @pytest.mark.parametrize("checks", ["usual", "all"])
 def test_a_tile_that_is_too_large_for_an_output_stays_uninitialised(checks, engine):
@@ -178,6 +179,7 @@ AGAIN = """
 """
 
 
+@pytest.mark.thinned(2)
 @ENGINES
 def test_a_product_of_padding_is_found(engine):
     options = {"engine": engine, "vector": "Duplicate(v, 1.0f, 256);"}

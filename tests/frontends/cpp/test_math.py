@@ -248,6 +248,7 @@ def test_sums_along_the_rows():
     assert np.allclose(found, exact, rtol=1e-3, atol=1e-2)
 
 
+@pytest.mark.sweep
 def test_a_workspace_that_is_too_small_is_refused():
     body = """TPipe pipe;
 TBuf<TPosition::VECCALC> held;

@@ -88,7 +88,7 @@ def operands() -> tuple[Any, Any]:
     return a, b
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("name", ["NORMAL", "BSNGD", "SBNGD", "BNGS1S2"])
 @pytest.mark.parametrize(
     ("sync", "each"), [("false", INTO_UB), ("false", IN_SPACE), ("true", LAID_OUT)]
@@ -273,7 +273,7 @@ def own_kernel(functions: str, trans: bool, macro: str, template: str, body: str
     return cubecore.inline(text.replace("struct Product", OWN.replace("TRANS", word)), chip=CHIP).k
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("trans", [False, True])
 @pytest.mark.parametrize("functions", ["nullptr, A, nullptr", "nullptr, A, B"])
 @pytest.mark.parametrize(
@@ -373,7 +373,7 @@ def parts_kernel(body: str, trans: bool = False, macro: str = "", config: str = 
     return cubecore.inline(text.replace("struct Product", OF_PARTS), chip=CHIP).k
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("trans", [False, True])
 @pytest.mark.parametrize(
     ("macro", "body"),

@@ -262,6 +262,7 @@ def test_objects_are_registered_before_buffers(runs: dict[Any, Any]) -> None:
     assert runs["early"] == [("call-order", BEFORE[1])]
 
 
+@pytest.mark.sweep
 def test_an_object_is_registered_before_its_calls() -> None:
     """Without it nobody answers: the kernel is one of AIVs alone."""
     text = FILE + KERNEL.format(name="k", types=HALF, before="", body=ALL)

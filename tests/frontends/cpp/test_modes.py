@@ -92,7 +92,7 @@ READ = (
 
 
 @pytest.mark.parametrize("element", [3, 40])
-@pytest.mark.thinned(2)
+@pytest.mark.sweep
 def test_a_scalar_reads_what_was_copied_behind_dcci(element):
     read = f'printf("%f", g.GetValue({element}));'
     assert (

@@ -214,6 +214,7 @@ def test_means_and_variances_that_come_in_parts(module):
         assert not means[1:].any()
 
 
+@pytest.mark.sweep
 def test_what_cannot_be_done_is_refused():
     bodies = {
         "small": "Frame<float> f(x, y);\nLocalTensor<uint8_t> work = f.held.Get<uint8_t>();\n"

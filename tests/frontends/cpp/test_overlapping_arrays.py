@@ -205,7 +205,7 @@ SetFlag<HardEvent::M_FIX>(0); WaitFlag<HardEvent::M_FIX>(0);
 Fixpipe(gc, c, FixpipeParamsV220(16, 16, 16, 16, false));"""
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("engine", ["lockstep", "reference"])
 def test_two_tensors_in_l1(engine):
     bodies = {

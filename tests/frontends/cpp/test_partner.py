@@ -33,7 +33,7 @@ def multiplied(made, **options):
 
 @pytest.mark.parametrize("order", ["program", "late", "early", "random:3"])
 @pytest.mark.parametrize(("name", "launch"), [(NAME, launched), (PRODUCT, multiplied)])
-@pytest.mark.thinned(8)
+@pytest.mark.sweep
 def test_an_example_leaves_what_its_twin_leaves(name, launch, order):
     python = twin(name)
     compiled = cubecore.load(EXAMPLES / f"{name}.cpp", chip=CHIP)[name]
@@ -129,6 +129,7 @@ def test_what_is_refused_says_so(old, new, sentence):
         launched(cubecore.inline(TEXT.replace(old, new), chip=CHIP, auto_sync=False)[NAME])
 
 
+@pytest.mark.sweep
 def test_two_targets_are_for_two_aivs():
     made = cubecore.inline(TEXT.replace("__mix__(1, 2)", "__mix__(1, 1)"), chip=CHIP)[NAME]
     try:

@@ -247,6 +247,7 @@ def test_antiquantisation_of_a_tensor(module):
     np.testing.assert_array_equal(got.view("V"), anti(x, kind(2.5), kind(0.3), kind).view("V"))
 
 
+@pytest.mark.sweep
 def test_what_the_pages_forbid_is_refused():
     bodies = {
         "zero": BODIES["channels_half"].replace("160, 160", "0, 0"),

@@ -34,6 +34,7 @@ def test_vectors_of_any_length_are_added(add, share):
     assert run.findings == ()
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("rows", [1, 24, 64])
 def test_rows_of_softmax_are_those_of_float64(softmax, rows):
     rng = np.random.default_rng(rows)
@@ -58,6 +59,7 @@ def test_normalised_rows_are_those_of_float64(rows):
     assert run.findings == ()
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("groups", [1, 3, 4])
 def test_codes_and_scales_are_those_of_exponents(groups):
     made = cubecore.load(EXAMPLES / "reg_mx_quantise.cpp", chip=CHIP, checks="all").reg_mx_quantise
@@ -103,7 +105,7 @@ def given_to(name, size):
         *(("reg_mx_quantise", 1), ("reg_mx_quantise", 4)),
     ],
 )
-@pytest.mark.thinned(9)
+@pytest.mark.thinned(18)
 def test_the_twin_in_python_leaves_the_same_bytes_in_the_same_time(name, size, order):
     arguments = given_to(name, size)
     compiled = getattr(cubecore.load(EXAMPLES / f"{name}.cpp", chip=CHIP), name)

@@ -320,6 +320,7 @@ def test_flash_goes_on_from_what_was(module):
     near(s[:2, :, 0], np.stack([total[:, 0], now[:, 0]]), "f4")
 
 
+@pytest.mark.sweep
 def test_small_workspace_is_refused():
     body = """Frame<float> f(x, y, z, s);
 TBuf<TPosition::VECCALC> rest;

@@ -69,6 +69,7 @@ extern "C" __global__ __aicore__ void k(GM_ADDR x) { ((__gm__ T*)x)[0] = N * MOD
 """
 
 
+@pytest.mark.sweep
 def test_a_kernel_may_define_such_macros_before_it_includes_the_headers():
     x = np.zeros(8, np.float32)
     cubecore.inline(OWN).k[1](x)
