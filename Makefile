@@ -33,8 +33,9 @@ demo: $(STAMP)  ## a real layer's product: planned, run, verified, timed
 quick: $(STAMP) lint  ## for every edit: style, and the tests that tell most per second
 	$(PYTEST) $(QUICK) --ignore tests/seeds/test_docs.py
 
-test: $(STAMP) lint types  ## every check but the exhaustive sweeps
-	$(PYTEST)
+# Types are checked beside the tests: mypy has one process.
+test: $(STAMP) lint  ## every check but the exhaustive sweeps
+	$(BIN)/mypy & types=$$!; $(PYTEST); tests=$$?; wait $$types && exit $$tests
 
 test-all: $(STAMP) lint types ledger  ## the sweeps too
 	$(PYTEST) -m "sweep or not sweep"
