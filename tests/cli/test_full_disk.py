@@ -31,6 +31,7 @@ def limited(size, *arguments, cwd):
     return ran.returncode, ran.stdout, ran.stderr
 
 
+@pytest.mark.sweep
 def test_a_sweep_onto_a_full_disk_is_one_sentence(folder):
     write_queries(folder / "q.jsonl", problems(40))
     asked = ("plan", "--queries", "q.jsonl", "--processes", "1", "--alternatives", "0")

@@ -47,6 +47,7 @@ def config(tmp_path_factory):
     return path
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "arguments",
     [

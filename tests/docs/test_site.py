@@ -100,6 +100,7 @@ def test_stated_figures_are_those_of_the_validation_page():
         figures.filled("{{ unknown.median }}")
 
 
+@pytest.mark.sweep
 def test_code_of_a_generated_page_is_not_escaped():
     made = pages.generated()
     code = [span for text in made.values() for span in re.findall("`[^`\\n]+`", text)]

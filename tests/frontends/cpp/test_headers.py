@@ -90,6 +90,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.sweep
 def test_the_kind_of_a_kernel_follows_what_it_uses_of_its_headers(folder: Path) -> None:
     rng = np.random.default_rng(7)
     x, y = rng.integers(-8, 9, (2, 16, 16)).astype(np.float16)

@@ -496,6 +496,7 @@ extern "C" __global__ __aicore__ void k(GM_ADDR x, float n) {
 """
 
 
+@pytest.mark.sweep
 def test_prints_name_their_core_however_they_are_written(capfd):
     cubecore.inline(PRINTING).k[1](np.zeros(8, np.float32), 1.5)
     texts = ("plain", "a text", "n 1.5 of 3", "bare", "c")

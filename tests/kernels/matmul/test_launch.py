@@ -270,6 +270,7 @@ def test_idle_cores_do_no_harm(cores):
 # --- long rows
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("check", [False, True])
 @pytest.mark.parametrize("kind", [HALF, INT8], ids=["half", "int8"])
 def test_rows_of_k_longer_than_one_transfer_can_stride(kind, check):
@@ -281,6 +282,7 @@ def test_rows_of_k_longer_than_one_transfer_can_stride(kind, check):
     assert_right(problem, cubecore.plan(problem).tiling, operands)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("extents", [(3, 70_000, 5), (70_000, 3, 5)])
 @pytest.mark.parametrize("kind", [HALF, INT8], ids=["half", "int8"])
 def test_rows_of_m_or_n_longer_than_one_transfer_can_stride(kind, extents):
@@ -294,6 +296,7 @@ def test_a_long_bias_is_read_tile_by_tile():
     check_right(problem, singleCoreN=3504, baseN=256)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     "extents", [(128, 151_936, 4096), (1, 70_000, 4096), (3, 70_000, 5), (35, 30_086, 7)]
 )

@@ -209,7 +209,7 @@ MIX += [("float8_e4m3fn", "float8_e4m3fn", "float32", "IBSHARE")]
     ("engine", "order"),
     [("blas", "program"), *(("reference", o) for o in ("program", "late", "early", "random:1"))],
 )
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 def test_two_clients_of_a_mix_launch_take_turns_on_their_ai_core(types, engine, order):
     """Four blocks of C on two AI Cores, whatever order the flags leave open."""
     a, b, c, template = types

@@ -175,6 +175,7 @@ def test_constants_and_blocks_of_a_tik_program_are_tried(folder, launched):
     assert (folder / "t.py").read_text() == text
 
 
+@pytest.mark.sweep
 @needs_compiler
 def test_attributes_of_an_operator_are_tried():
     project = Path(__file__).parents[2] / "advice" / "pairs" / "weigh"
