@@ -24,7 +24,7 @@ _NAME = re.compile(r"`([a-z_0-9]+(?:\.\w+)+)`")
 
 def steps(function):
     """Return the names in a function's numbered steps, in their order, and those beside them."""
-    notes = inspect.getdoc(function).partition("Notes\n-----\n")[2].partition("Examples\n---")[0]
+    notes = inspect.getdoc(function).partition("Notes\n-----\n")[2]
     numbered, _, rest = notes.partition("\n\n")
     return _NAME.findall(numbered), _NAME.findall(rest)
 
@@ -76,11 +76,11 @@ def with_tiling(verb):
 
 
 WALKS = {
-    planning.plan: lambda: lambda: cubecore.plan(m=1024, n=1536, k=2048),
+    planning.plan_request: lambda: lambda: cubecore.plan(m=1024, n=1536, k=2048),
     timing_launch.time_launch: lambda: with_tiling(cubecore.time),
     engines.run_launch: lambda: with_tiling(cubecore.run),
     group_kernels.run_together: added,
-    cpp_kernels.launch: added,
+    cpp_kernels.CppKernel: added,
 }
 
 

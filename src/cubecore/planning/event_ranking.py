@@ -93,6 +93,8 @@ def improved(
     """
     if solution.proven or not effort.rounds:
         return solution, count
+    # What the local search leaves is timed once more for its parts (pipes, bytes); the best so far
+    # stays as an alternative unless it is of the same core split and base block.
     local = LocalSearch(problem, chip, effort)
     tiling, cycles = local.run(solution.best.tiling, solution.best.predicted.cycles)
     count += len(local.times)

@@ -54,6 +54,8 @@ def _of_budget(name: str) -> str:
 
 
 def _groups(name: str, settings: dict[str, str]) -> list[dict[str, str]]:
+    # Each setting is a constraint of its own if the chip is one without it; a setting that another
+    # one needs cannot be left out alone, so then all of them are one constraint.
     record = chip(name)
     try:
         for left_out in settings:

@@ -131,6 +131,8 @@ def _near_known_legal(
     # The solver's space leaves out tilings that do the same work with more, of which a request may
     # need one. It is led there by the shares of a tiling known to be legal, then by its base blocks
     # as well.
+    # The fewer fields are held, the more the solver may still improve; with all of them held it
+    # finds at least that tiling, or it is the answer itself.
     for size in range(1, len(_GUIDES) + 1):
         names = [name for group in _GUIDES[:size] for name in group]
         values = {name: getattr(plannable, name) for name in names}
@@ -163,6 +165,8 @@ def _with_batch_and_k(solution: Solution, problem: Problem, chip: Chip) -> Solut
                 kept.append(Ranked(tiling, ranked.predicted))
         return kept
 
+    # The solver's order stays: what is illegal with the whole K or batch drops out. Where nothing
+    # is left, the reason is the batch's own if it has one, else the last rule that was broken.
     tilings = completed((solution.best, *solution.alternatives))
     if not tilings:
         if refused:

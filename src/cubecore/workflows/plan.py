@@ -63,25 +63,6 @@ def plan(
         If no tiling satisfies every rule; a `ConflictError` where the constraints that exclude each
         other are known.
 
-    Notes
-    -----
-    1. `workflows.request.make_request` makes the problem, its chip and what is asked of fields.
-    2. `planning.event_ranking.timed_plan` asks for more tilings than are wanted, to time them.
-    3. `planning.planner.plan_tilings` refuses types that the chip does not multiply, and where a
-       tiling may not exist looks for why first.
-    4. `tiling.solver.branch_and_bound.TilingSearch.run` searches core splits
-       (`tiling.solver.candidates.core_splits`), base blocks
-       (`tiling.solver.candidates.base_blocks`) and what stays in L1
-       (`tiling.solver.l1_residency.residencies`), each level below its lower bounds.
-    5. `tiling.cost.closed_form.cost` predicts the complete tilings that are left.
-    6. `tiling.solver.refinement.refined` walks the likely ones chunk by chunk, all at once
-       (`tiling.cost.chunk_walk.walked_cycles`); `tiling.solver.solver.legal` holds every rule
-       against them.
-    7. `planning.event_ranking.retimed` times the first of them as events, without building their
-       trees (`kernels.matmul.clock.launch.launch_time`).
-    8. `planning.local_search.LocalSearch.run` times changes of one and two fields of the fastest
-       (`tiling.solver.changes.changes`) until none is faster.
-
     Examples
     --------
     >>> cubecore.plan(m=512, n=512, k=1024).tiling.baseM
@@ -96,7 +77,26 @@ def plan(
 
 
 def plan_request(request: TilingRequest, alternatives: int, search: str = STANDARD) -> TilingPlan:
-    """Return the plan of a request, as `plan` does; raises `NoLegalTilingError` as it does."""
+    """Return the plan of a request, as `plan` does; raises `NoLegalTilingError` as it does.
+
+    Notes
+    -----
+    1. `planning.event_ranking.timed_plan` asks for more tilings than are wanted, to time them.
+    2. `planning.planner.plan_tilings` refuses types that the chip does not multiply, and where a
+       tiling may not exist looks for why first.
+    3. `tiling.solver.branch_and_bound.TilingSearch.run` searches core splits
+       (`tiling.solver.candidates.core_splits`), base blocks
+       (`tiling.solver.candidates.base_blocks`) and what stays in L1
+       (`tiling.solver.l1_residency.residencies`), each level below its lower bounds.
+    4. `tiling.cost.closed_form.cost` predicts the complete tilings that are left.
+    5. `tiling.solver.refinement.refined` walks the likely ones chunk by chunk, all at once
+       (`tiling.cost.chunk_walk.walked_cycles`); `tiling.solver.solver.legal` holds every rule
+       against them.
+    6. `planning.event_ranking.retimed` times the first of them as events, without building their
+       trees (`kernels.matmul.clock.launch.launch_time`).
+    7. `planning.local_search.LocalSearch.run` times changes of one and two fields of the fastest
+       (`tiling.solver.changes.changes`) until none is faster.
+    """
     solution, timed = plan_of(request, alternatives, search)
     return TilingPlan(
         request=request,

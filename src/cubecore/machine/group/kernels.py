@@ -1,16 +1,7 @@
 """Running kernels in lockstep: cores record, groups of them execute what they recorded.
 
-Each core's kernel runs on its own greenlet and records what it issues (`recorder`), signals to
-other cores and waits for them too. It pauses where it reads a value, after a number of issues, and
-at its end. Cores that recorded the same (equal instructions, equal local addresses, a distance in
-each tensor) execute it as a group. A group runs until it waits; the next one is the first whose
-wait is met, as on the reference engine. Where cores of a group diverge, global memory is put back,
-and groups of those that recorded alike until then execute all of it, and go on; where they have the
-same before them again they reconverge (`reconvergence`). Where a finding may be some cores' only,
-or cores touch bytes in no order, all is executed again in the same way, and judged core by core
-(`per_core_replay`); cores that must not go together for the sake of these bytes are groups apart.
-Where a kernel fails, or cores wait for ever, all is executed again up to where each core comes in
-its own turns. No kernel runs twice.
+A group runs until it waits; the next one is the first whose wait is met. No kernel runs twice: where
+cores diverge or may have findings of their own, what they recorded is executed again.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -27,12 +18,7 @@ from cubecore.machine.blas.threads import one_thread
 from cubecore.machine.execute.core import Core
 from cubecore.machine.execute.scheduler import RunOutcome, Task
 from cubecore.machine.finding_kinds import RACECHECK, USECHECK
-from cubecore.machine.group.answers import (
-    answers,
-    asking_again,
-    follow_reads,
-    values_ahead,
-)
+from cubecore.machine.group.answers import answers, asking_again, follow_reads, values_ahead
 from cubecore.machine.group.known_launches import KnownLaunches, OrderedWatch
 from cubecore.machine.group.lockstep_group import LockstepGroup
 from cubecore.machine.group.reconvergence import (
@@ -94,10 +80,9 @@ def run_together(
     3. `machine.sanitize.racecheck.CoreWatch.follower` looks accesses up in shadow memory, once for
        the group.
 
-    An instruction with a finding is executed core by core (`machine.execute.one_core.execute`).
-    Cores that diverge replay their records in smaller groups and join again
-    (`machine.group.reconvergence.reconverge`); where accesses of shared bytes are unordered each
-    core is judged in its own turns (`machine.group.sanitize.per_core_replay.judge_each`).
+    Cores that diverge replay their records in smaller groups, and join again
+    (`machine.group.reconvergence.reconverge`); accesses in no order are judged core by core
+    (`machine.group.sanitize.per_core_replay.judge_each`).
     """
     keep_freed_memory()
     with one_thread(task.id for task in tasks), collecting_seldom():

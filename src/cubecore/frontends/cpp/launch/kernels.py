@@ -61,6 +61,21 @@ class CppKernel(Kernel):
 
     The launch runs in a process of its own, which a crash of the kernel's code ends; arrays are
     written when it has ended, or not at all.
+
+    Notes
+    -----
+    1. `frontends.kernels.kernel.ready_launch` binds the arguments as those of a Python kernel, and
+       places tensors in memory that the process will share.
+    2. `frontends.cpp.toolchain.build.built` compiles the kernel's file against the package's
+       headers, if the cache does not hold its library.
+    3. `frontends.cpp.launch.child_process.Child.ask` starts the runtime's program, which loads the
+       library, and carries questions and answers from then on.
+    4. `machine.group.kernels.run_together` executes what the cores issue, as of a Python kernel.
+    5. `frontends.cpp.launch.recording.bridge.Bridge.run` runs a core in that process up to its next
+       question, and answers it: a call's instruction, then values that the kernel reads.
+    6. `frontends.kernels.host_tensors.write_back` writes the user's arrays at the end.
+
+    A call's instruction is bound once (`frontends.capi.calls.binding.bind`) and found later.
     """
 
     source: Source = field(repr=False, kw_only=True)
@@ -225,21 +240,6 @@ def launch(
         If the kernel fails; the message begins with the location in its source.
     DeadlockError
         If cores wait for each other.
-
-    Notes
-    -----
-    1. `frontends.kernels.kernel.ready_launch` binds the arguments as those of a Python kernel, and
-       places tensors in memory that the process will share.
-    2. `frontends.cpp.toolchain.build.built` compiles the kernel's file against the package's
-       headers, if the cache does not hold its library.
-    3. `frontends.cpp.launch.child_process.Child.ask` starts the runtime's program, which loads the
-       library, and carries questions and answers from then on.
-    4. `machine.group.kernels.run_together` executes what the cores issue, as of a Python kernel.
-    5. `frontends.cpp.launch.recording.bridge.Bridge.run` runs a core in that process up to its next
-       question, and answers it: a call's instruction, then values that the kernel reads.
-    6. `frontends.kernels.host_tensors.write_back` writes the user's arrays at the end.
-
-    A call's instruction is bound once (`frontends.capi.calls.binding.bind`) and found later.
     """
     _require_size(device_kernel)
     plain = tuple(by_codes(each) for each in arguments)
