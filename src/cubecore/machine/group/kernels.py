@@ -1,7 +1,7 @@
 """Running kernels in lockstep: cores record, groups of them execute what they recorded.
 
-A group runs until it waits; the next one is the first whose wait is met. No kernel runs twice: where
-cores diverge or may have findings of their own, what they recorded is executed again.
+A group runs until it waits; the next one is the first whose wait is met. No kernel runs twice:
+where cores diverge or may have findings of their own, what they recorded is executed again.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
