@@ -116,7 +116,7 @@ def assert_named(cause: str, slow: TimedLaunch, better: TimedLaunch, source: Pat
 
 
 @needs_compiler
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(9)
 @pytest.mark.parametrize("cause", CPP)
 def test_cpp_kernels_hear_why_they_are_slow(cause, tmp_path):
     file = PAIRS / f"{cause}.cpp"

@@ -691,6 +691,7 @@ def cycles(tiling, problem, target):
     return timed(Ranked(tiling, predict(tiling, problem, target)), problem, target).predicted.cycles
 
 
+@pytest.mark.sweep
 def test_recorded_options_are_kept_to_and_no_slower():
     count = faster = 0
     for record, options in list(option_records())[:: stride(4)]:

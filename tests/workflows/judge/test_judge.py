@@ -100,6 +100,7 @@ def test_a_python_kernel(folder) -> None:
     assert (verdict.correct, verdict.findings) == (True, ())
 
 
+@pytest.mark.sweep
 def test_a_project_and_its_strings_have_one_verdict(folder) -> None:
     texts = {"op_host/add_custom.cpp": HOST, "op_host/add_custom_tiling.h": TILING}
     for name, text in {**texts, "op_kernel/add_custom.cpp": KERNEL}.items():
