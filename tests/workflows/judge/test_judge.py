@@ -149,6 +149,10 @@ REFUSED = {
     "SubCustom": ("answer.txt", "task.py"),
     "arrays.npz has no reference: no array expected_NAME; np.savez(file, x=x, y=y, expected_z=z) "
     "makes one": ("add.cpp", "arrays.npz"),
+    "absent needs the package of_nobody, which is not installed; pip install of_nobody": (
+        "add.cpp",
+        "absent.py",
+    ),
 }
 
 
@@ -157,6 +161,7 @@ def test_what_is_refused(tmp_path, sentence, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "task.py").write_text(TASK)
     (tmp_path / "none.py").write_text("x = 1\n")
+    (tmp_path / "absent.py").write_text(f"import of_nobody.part\n{TASK}")
     (tmp_path / "plain.cpp").write_text("int plain;\n")
     (tmp_path / "add.cpp").write_text(ADD)
     (tmp_path / "answer.txt").write_text(strings(project_json_src='[{"op": "SubCustom"}]'))

@@ -233,12 +233,18 @@ def of_task(task: JudgeTask, work: Callable[[], Json]) -> Json:
     Raises
     ------
     RequestError
-        If the task's code raises.
+        If the task's code raises, or imports a package that is not installed.
     """
     try:
         return work()
     except CubecoreError:
         raise
+    except ModuleNotFoundError as error:
+        if is_ours(error):
+            raise
+        package = (error.name or "").partition(".")[0]
+        sentence = f"{task.name} needs the package {package}, which is not installed"
+        raise unable(task.name, sentence, f"pip install {package}") from error
     except Exception as error:
         if is_ours(error):
             raise
