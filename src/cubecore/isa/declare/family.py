@@ -1,11 +1,18 @@
 """Instructions that differ by a line of a table."""
 
+from functools import cache
 from inspect import getdoc
 from typing import Any
 
 from cubecore.isa.declare.instruction import Pipe, instruction
 
 HALF_AND_FLOAT = ("float16", "float32")
+
+
+@cache
+def _doc_of(base: type[object]) -> str | None:
+    """Return the docstring of a base: it has many members."""
+    return getdoc(base)
 
 
 def member(
@@ -25,10 +32,10 @@ def member(
     `body` are class attributes, among them `__module__`; `fields` are parameters, each with its
     type.
     """
-    added = fields or {}
+    added, shared = fields or {}, _doc_of(*base.__mro__[:1])
     attributes = {
         **body,
-        "__doc__": "\n\n".join(text for text in (f"{doc}.", getdoc(base), more) if text),
+        "__doc__": "\n\n".join(text for text in (f"{doc}.", shared, more) if text),
         "__annotations__": {field: kind for field, (kind, _) in added.items()},
         **{field: parameter for field, (_, parameter) in added.items()},
     }

@@ -482,8 +482,8 @@ def instruction(
         of_class_api = common_3510.ARCH if carried else ()
         frozen.archs = (*archs, *of_class_api, *from_on(since), *frozen.arch_types)
         frozen.variants = MappingProxyType(dict(variants or {}))
-        named = ((n, v) for c in reversed(cls.__mro__) for n, v in vars(c).items())
-        operands = {n: v for n, v in named if isinstance(v, Operand)}  # a subclass redeclares one
+        named = (ranges.attributes_of(each, Operand) for each in reversed(cls.__mro__))
+        operands = {n: v for some in named for n, v in some.items()}  # a subclass redeclares one
         frozen.declared = tuple(operands.values())
         frozen.steps = MappingProxyType({**dict(ranges.strides_of(frozen)), **frozen.steps})
         uses = [(o.mem, o.access.writes, o.access.reads) for o in frozen.declared]

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import Field, fields
-from typing import Any, Protocol
+from functools import cache
+from typing import Any, Protocol, TypeVar
 
 from cubecore.errors import Violation
 from cubecore.isa.declare import common_3510
@@ -20,6 +21,9 @@ class NamedTemplate(Protocol):
     def unlisted_types(self) -> tuple[str, ...]:
         """Element types that it takes besides those of its page."""
         ...
+
+
+_T = TypeVar("_T")
 
 
 def types_on(arch: str, meta: Mapping[str, Any]) -> tuple[str, ...]:
@@ -74,6 +78,12 @@ STRIDES = {
     ),
 }
 """Counts of repetitions, and the strides between these."""
+
+
+@cache
+def attributes_of(cls: type[object], kind: type[_T]) -> Mapping[str, _T]:
+    """Return what a class's own body has of a kind, by name: bases are those of many classes."""
+    return {name: each for name, each in vars(cls).items() if isinstance(each, kind)}
 
 
 def strides_of(kind: type[Any]) -> Iterator[tuple[str, str]]:
