@@ -114,8 +114,8 @@ def test_columns_add_up_to_a_map(dtype, given):
 
 
 WRONG = [
-    ({"fetch_filter_w": 3}, "col2img.fetch_filter_w must be below the filter's extent 3, got 3"),
-    ({"fetch_filter_h": 2}, "col2img.fetch_filter_h must be below the filter's extent 2, got 2"),
+    ({"fetch_filter_w": 3}, "col2img.fetch_filter_w must be below the filter's size 3, got 3"),
+    ({"fetch_filter_h": 2}, "col2img.fetch_filter_h must be below the filter's size 2, got 2"),
     ({"width": 2}, "col2img.filter_w must fit the padded map, got 3 dilated points"),
 ]
 

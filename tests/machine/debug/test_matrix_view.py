@@ -114,8 +114,8 @@ def test_global_memory():
     ("mem", "shape", "layout", "line"),
     [
         (Mem.UB, (4,), "XY", "layout must be ND, NZ, ZZ or ZN, got 'XY'"),
-        (Mem.UB, (4, 0), "ND", "shape must have extents above 0, got (4, 0)"),
-        (Mem.UB, (4,), "NZ", "a shape in NZ must have two extents, got 4"),
+        (Mem.UB, (4, 0), "ND", "shape must hold whole numbers above 0, got (4, 0)"),
+        (Mem.UB, (4,), "NZ", "a shape in NZ must have two dimensions, got 4"),
         (Mem.L1, (4,), "ND", "the view must lie in a memory of the AIV, got L1"),
         (
             Mem.UB,

@@ -64,7 +64,7 @@ class _FilterPositions(Instruction):
             ("fetch_filter_h", self.fetch_filter_h, self.filter_h),
         ):
             if at >= extent:
-                need = f"be below the filter's extent {extent}"
+                need = f"be below the filter's size {extent}"
                 violations.append(Violation(f"{self.name}.{word}", need, str(at)))
         if self._row_positions < 1:
             points = f"{self.filter_w} dilated points"

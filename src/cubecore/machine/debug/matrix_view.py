@@ -116,7 +116,7 @@ def view(
 
     `layout` is ND, NZ, ZZ or ZN; None takes the memory's own: ZZ in L0A, ZN in L0B, NZ in L0C, else
     ND. The fractal is 16 x C0 (L0C: 16 x 16; ZN: C0 x 16), the last ones whole. ND takes any number
-    of extents, the others two. Looking is no access: no check hears of it.
+    of dimensions, the others two. Looking is no access: no check hears of it.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def view(
     if name not in LAYOUTS:
         raise refuse("layout", "be ND, NZ, ZZ or ZN", repr(layout), did_you_mean(name, LAYOUTS))
     if not shape or any(extent < 1 for extent in shape):
-        raise refuse("shape", "have extents above 0", repr(shape))
+        raise refuse("shape", "hold whole numbers above 0", repr(shape))
     there = _offsets(LAYOUTS[name], mem, dtype, shape)
     size = -(-int(there.max() + 1) * dtype.bits // 8)
     memory, buffer, local = _memory(core, mem, address, size)
@@ -143,7 +143,7 @@ def _offsets(
         return np.arange(int(np.prod(shape)), dtype=np.intp).reshape(shape)
     if len(shape) != 2:
         got = " x ".join(map(str, shape))
-        raise refuse(f"a shape in {layout.name}", "have two extents", got)
+        raise refuse(f"a shape in {layout.name}", "have two dimensions", got)
     if layout is ZN:
         fractal = l0b_fractal(dtype.c0)
     else:

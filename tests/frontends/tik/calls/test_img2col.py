@@ -183,7 +183,7 @@ REFUSED = [
     (broken(bias=1), "conv2d.bias must be None, got int; give it to fixpipe"),
     (broken(stride=[1.0, 1]), "conv2d.stride[0] must be an immediate of type int, got float"),
     (loaded(0, 0, 0, 0), "load3dv1 must be given fetch_filter_w, fetch_filter_h, left_top_w, left_top_h, stride_w, stride_h, filter_w, filter_h, dilation_filter_w, dilation_filter_h, jump_offset, repeat_mode, repeat_time, got no stride_w"),
-    (loaded(2, 0, 0, 0, 1, 1, 2, 2, 1, 1, 1, 0, 1), "load3dv1.fetch_filter_w must be below the filter's extent 2, got 2"),
+    (loaded(2, 0, 0, 0, 1, 1, 2, 2, 1, 1, 1, 0, 1), "load3dv1.fetch_filter_w must be below the filter's size 2, got 2"),
     (loaded(0, 0, 0, 0, 1, 1, 2, 2, 1, 1, 1, 0, 1, csize=1), "load3dv1.csize must be 0, got 1"),
     (lambda t: t.load3dv1(x := t.Tensor("float16", (256,), UB, "x"), x, (0, 0, 0, 0), 2, 2, 0), "load3dv1 must move L1 to L0A, L0B or UB, got UB to UB"),
     (lambda t: t.rpn_cor_diag(x := t.Tensor("uint16", (16,), UB, "x"), x, 0), "rpn_cor_diag.src1 must be the result of set_rpn_cor_ir or rpn_cor, got int"),
