@@ -93,13 +93,14 @@ def explained_names() -> "list[str]":
 
 def _unknown(name: str) -> RequestError:
     """Return the error about a name that nothing has, with those that it may stand for."""
-    from cubecore.workflows.manual import class_api, tik_api
+    from cubecore.workflows.manual import class_api, thread_api, tik_api
 
     need = (
         "be a rule, a field, an instruction, a name of the class API or of TIK, a finding, advice, "
         "a chip or a term of the glossary"
     )
-    known = [*explained_names(), *class_api.names().values(), *tik_api.names()]
+    of_apis = (*class_api.names().values(), *thread_api.names(), *tik_api.names())
+    known = [*explained_names(), *of_apis]
     return refuse("NAME", need, repr(name), _near(name, known))
 
 
@@ -127,11 +128,11 @@ def _of_several_instructions(name: str) -> Explanation | None:
 
 def _name_of_api(name: str) -> Explanation | None:
     """Return a name of the class API or of TIK; None for other words."""
-    from cubecore.workflows.manual import class_api, tik_api
+    from cubecore.workflows.manual import class_api, thread_api, tik_api
 
     small = {each.lower(): each for each in tik_api.names()}
     exact = class_api.named(name) or tik_api.named(name)
-    near = class_api.named(class_api.names().get(name.lower(), ""))
+    near = thread_api.named(name) or class_api.named(class_api.names().get(name.lower(), ""))
     return exact or near or tik_api.named(small.get(name.lower(), ""))
 
 

@@ -19,7 +19,7 @@ from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.rules import advice
 from cubecore.timing.pipes import flags
 from cubecore.timing.pipes.queues import CROSS_CORE, DEVICE_MEMORY, ISSUE, NAMES, UNIT_FLAG
-from cubecore.workflows.manual import tik_api
+from cubecore.workflows.manual import thread_api, tik_api
 from cubecore.workflows.manual.glossary import glossary
 from workflows.command import cli
 
@@ -29,6 +29,10 @@ PRINTED = (
     *("TCubeTiling", "MAD", "critical path", "stall", "what-if chip", "Limited by"),
     *("pipe busy", "link", "interval", "gap", "predicted", "issued", "verified", "tolerance", "tp"),
     *("roofline", "lane", "TFLOPS", "advice", "finding", "fused", "decode", "HBM", "FIT", "store"),
+    *("SIMT", "thread", "thread block", "__simt_vf__", "VF", "vector function", "__simd_vf__"),
+    *("asc_vf_call", "vector register", "mask register", "hardware loop", "software loop", "VL"),
+    *("data cache", "bank conflict", "latency", "held out", "note", "uncertain", "TPOT", "TTFT"),
+    *("weights", "KV cache", "host", "blocks"),
     *("MDL", "NORM", "IBSHARE", "CONSTANT", "BASIC", "blas", "lockstep", "reference", "effective"),
 )
 CHIPS = [name for name in chip_names() if len(expand_family(name)) == 1]
@@ -107,6 +111,29 @@ def test_each_name_of_the_class_api_is_explained(name):
     if told.kind == "class API":
         assert told.text.startswith(f"{told.name}: a ")
         assert told.text.splitlines()[-1].startswith("Headers: cubecore/")
+
+
+@pytest.mark.parametrize("name", sorted(thread_api.names()))
+@pytest.mark.thinned(10)
+def test_each_name_that_threads_have_is_explained(name):
+    told = cubecore.explain(name)
+    assert told.text.count("\n") >= 4
+    if told.kind == thread_api.KIND:
+        assert told.text.startswith(f"{name}: of threads (SIMT) of Ascend 950\n\n")
+        assert told.text.splitlines()[-1].startswith("Headers: cubecore")
+
+
+def test_names_that_threads_have_are_those_of_their_headers():
+    names = {*thread_api.names()}
+    assert names >= {"asc_syncthreads", "asc_shfl", "asc_ldcg", "asc_atomic_add", "threadIdx"}
+    assert names >= {"warpSize", "__syncthreads", "laneid", "acosf"}
+    assert names.isdisjoint({"bits_of", "reduced", "Given"})
+    assert cubecore.explain("acosf").text == (
+        "acosf: of threads (SIMT) of Ascend 950\n\n"
+        "  Mathematics of threads.\n\n"
+        "  float acosf(float x)\n\n"
+        "Headers: cubecore_thread_math.h\n"
+    )
 
 
 @pytest.mark.parametrize("name", sorted(tik_api.names()))
@@ -194,6 +221,13 @@ def test_each_label_of_an_answer_is_explained():
         except RequestError:
             unknown.append(word)
     assert unknown == []
+
+
+def test_each_label_of_a_kernel_of_registers_is_explained():
+    script = ROOT / "examples" / "kernels" / "reg_softmax.py"
+    words = labels(cli("time", script, "--advise").out)
+    assert words >= {"Hottest lines", "Links", "No gain from"}
+    assert [cubecore.explain(word) for word in sorted(words)]
 
 
 @pytest.mark.parametrize("word", ["verified", "FAILED", "finished", "not compared"])

@@ -54,7 +54,7 @@ def provided() -> dict[str, list[str]]:
         text = DETAIL_NAMESPACES.sub("", whole)
         names = {name for match in _DECLARED.finditer(text) for name in _named(match)}
         if header.startswith(_REGISTERS):
-            names.update(_functions(text))
+            names.update(functions_of(text))
         if header == _GENERATED:  # names that macros of another header make
             names.update(set(c_names()).difference(*found.values()))
         names = {name for name in names if not OURS.search(name)}
@@ -66,7 +66,7 @@ def provided() -> dict[str, list[str]]:
 _GENERATED = f"{_REGISTERS}{REGISTERS_NAME}"
 """The header of register instructions that is written from their declarations, by this name."""
 _MACRO = re.compile(r"^#define (CUBECORE_\w+)\(([^)]*)\)((?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE)
-_MADE = re.compile(r"\binline [\w:&* ]+?[\s&*](\w*[a-z]\w*|\w+##\w[\w#]*|NAME\w*)\(")
+_MADE = re.compile(r"\binline [\w:<>&* ]+?[\s&*](\w*[a-z]\w*|\w+##\w[\w#]*|NAME\w*)\(")
 _ALIAS = re.compile(r"^(?:using|inline constexpr \w+) (\w+) = ", re.MULTILINE)
 _FUNCTION = re.compile(r"^inline [\w:&* ]+?[\s&*](\w*[a-z]\w*)\(", re.MULTILINE)
 
@@ -75,7 +75,7 @@ def _generated() -> str:
     return (header_folder() / REGISTERS_NAME).read_text("utf-8")
 
 
-def _functions(text: str) -> Iterator[str]:
+def functions_of(text: str) -> Iterator[str]:
     """Yield the functions and types of a header, with functions that its macros make."""
     yield from _FUNCTION.findall(text)
     yield from _ALIAS.findall(text)
