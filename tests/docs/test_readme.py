@@ -51,9 +51,9 @@ def test_the_manual_says_which_names_of_the_basic_api_are_called():
 
 
 def test_accuracy_is_stated_once_and_as_measured():
-    """The headline is the error left out, beside the one in sample."""
+    """The headline is the error held out, beside the one in sample."""
     stated = re.findall(
-        r"left out of its fit its error is (\S+) \(median\) and (\S+) \(90th percentile\) for "
+        r"held out of its fit its error is (\S+) \(median\) and (\S+) \(90th percentile\) for "
         r"(\d+) matmuls of known tilings, (\S+) and (\S+) in sample; matmuls of libraries (\S+),",
         TEXT,
     )

@@ -94,8 +94,10 @@ def test_stated_figures_are_those_of_the_validation_page():
         filled = figures.filled(text)
         assert "{{" not in filled
         assert "%" not in text
-        for cases, median in re.findall(r"^\| [^|]* \| (\d+) \| (\S+%) \|", filled, re.MULTILINE):
-            assert f"| {cases} | {median} |" in table
+        rows = re.findall(r"^\| [^|]* \| (\d+) \| (\S+%) \| (\S+%) \|", filled, re.MULTILINE)
+        assert len(rows) == 4
+        for cases, median, most in rows:
+            assert f"| {cases} | {median}, {most} |" in table
     with pytest.raises(KeyError):
         figures.filled("{{ unknown.median }}")
 

@@ -23,8 +23,8 @@ from cubecore.cli.commands import main
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = (
-    *("README.md", "docs/debugging.md", "docs/index.md", "docs/judging.md", "docs/kernels.md"),
-    *("docs/models.md", "docs/planning.md", "docs/zh/index.md"),
+    *("README.md", "docs/cpp.md", "docs/debugging.md", "docs/index.md", "docs/judging.md"),
+    *("docs/kernels.md", "docs/models.md", "docs/planning.md", "docs/zh/index.md"),
 )
 """Documents whose console blocks are run."""
 
@@ -47,10 +47,12 @@ So do the elements that the product in float32 settles.
 def rendered(text: str) -> str:
     """Return `text` with every console block's output as it is now.
 
-    Commands find x.npy and y.npy of 8192 float32 elements, which documents do not print.
+    Commands find x.npy and y.npy of 8192 float32 elements, and doubled.npy of twice those of x,
+    which documents do not print.
     """
     with tempfile.TemporaryDirectory() as folder:
         np.save(f"{folder}/x.npy", np.arange(8192, dtype=np.float32))
+        np.save(f"{folder}/doubled.npy", 2 * np.arange(8192, dtype=np.float32))
         np.save(f"{folder}/y.npy", np.ones(8192, np.float32))
         for name, code in _FILE.findall(text):
             (Path(folder) / name).write_text(code, encoding="utf-8")

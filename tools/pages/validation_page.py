@@ -28,13 +28,15 @@ where its constants come from, is in [timing.md](timing.md); tests hold every ca
 _EXPECT = """\
 ## Expect this of a new kernel
 
-Errors on authors left out: each measured kernel timed with constants that were found without any of
-its author's measurements. Half of the kernels of a kind were nearer than the median, nine of ten
-nearer than the 90th percentile. `time` says so for one kernel: its interval is made to hold 80 % of
-the cases, and was checked on authors left out, too.
+Errors on publications held out: the constants are fitted without the measurements of one
+publication (a repository), and then each kernel of that publication is timed with them. Half of
+the kernels of a kind were nearer than the median, nine of ten nearer than the 90th percentile.
+`time` says so for one kernel: its interval is made to hold 80 % of the cases, and was checked on
+publications held out, too.
 
-An author whose kernels nobody has published may be farther off, above all where a kind has one
-author here (marked): there an interval says how far that author's kernels differ among themselves.
+Kernels of other authors than those measured here may be farther off. That is likeliest where all
+kernels of a kind come from one publication (marked "one"): its interval only says how much the
+kernels of that publication differ from each other.
 Of an operator that is not measured at all, the interval is wider and says so: "no measured kernel
 of this kind". [What is not modelled](limits.md) makes a kernel slower than shown.
 """
@@ -50,13 +52,13 @@ _KINDS = {
 
 
 def _expected_lines(answer: Validation) -> Iterator[str]:
-    """Yield the errors on authors left out, by kind and chip."""
+    """Yield the errors on publications held out, by kind and chip."""
     authors: dict[str, set[str]] = {}
     for case in answer.timed:
         if (kind := KINDS.get(case.group)) is not None:
             authors.setdefault(kind, set()).add(case.point.repository)
     yield _EXPECT
-    yield "| kernel | chip | authors | cases | median | 90th percentile | in the interval |"
+    yield "| kernel | chip | publications | cases | median | 90th percentile | in the interval |"
     yield "|---|---|---|---|---|---|---|"
     rows = {(one.source, one.chip): one for one in answer.held_out if not one.arch}
     for kind, words in _KINDS.items():
@@ -70,7 +72,7 @@ def _expected_lines(answer: Validation) -> Iterator[str]:
 
 
 def validation_page(answer: Validation) -> str:
-    """Return the page docs/validation.md: authors left out first, what is in sample last."""
+    """Return the page docs/validation.md: publications held out first, what is in sample last."""
     lines = [_INTRODUCTION]
     if answer.held_out:
         lines += [*_expected_lines(answer), "", *_held_lines(answer)]
@@ -95,17 +97,17 @@ def validation_page(answer: Validation) -> str:
 _IN_SAMPLE = "The errors of the chips' constants, most of which were found on these same points."
 
 _HELD = """\
-## Error left out, beside the one in sample
+## Error held out, beside the one in sample
 
 The constants of A2 and 950 were found by `python -m tools.calibration.refit` from documented or
 round figures (the timing model's page says in which calls), on all publications ("fitted on all";
-"chip files" are the same, rounded). The same fit without a publication, a repository, says how far
-it carries: "left out" has the median and the 90th percentile of the absolute error on cases whose
-publication the fit has not seen. Loads, micro-benchmarks and launches, which are made to identify
-constants, stay in every fit; operators are in none. "Fitted on the other half": constants of vector
-cores fitted on half of the operators beside all else, and judged on those of the other half. "In
-the interval" is the share of cases that the interval of their prediction holds, both made without
-their publication; 80 % is what intervals are made for.
+"chip files" are the same, rounded). The same fit without one publication, a repository, says how
+far it carries: "held out" has the median and the 90th percentile of the absolute error on cases of
+the publication that this fit lacks. Loads, micro-benchmarks and launches, which are made to
+identify constants, stay in every fit; operators are in none. "Fitted on the other half": constants
+of vector cores fitted on half of the operators beside all else, and judged on those of the other
+half. "In the interval" is the share of cases that the interval of their prediction holds, both made
+without their publication; 80 % is what intervals are made for.
 """
 
 

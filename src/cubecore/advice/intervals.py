@@ -87,7 +87,7 @@ class Interval:
 
 @cache
 def residuals() -> tuple[Residual, ...]:
-    """Return the residuals of every case that was left out of a fit."""
+    """Return the residuals of every case that was held out of a fit."""
     rows = json.loads(LEFT_OUT.read_text("utf-8"))
     return tuple(Residual(*row) for row in rows)
 

@@ -54,7 +54,7 @@ class Timed(Presented):
 
     @property
     def interval(self) -> Interval:
-        """The time's interval, by how far the model was off on publications left out of its fit."""
+        """The time's interval, by how far the model was off on publications held out of its fit."""
         return product_interval(self.timeline.us, self.request)
 
     @property

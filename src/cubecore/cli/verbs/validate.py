@@ -25,7 +25,7 @@ from cubecore.cli.verb import Verb
 )
 @click.option("--chip", help="full SoC name of a profiler's table")
 @click.option("--report", type=OutputFile(), help="write an HTML page: scatter plot and every case")
-@click.option("--held-out", is_flag=True, help="add errors on publications left out of the fit")
+@click.option("--held-out", is_flag=True, help="add errors on publications held out of the fit")
 @table_options
 def validate(
     *, points: str | None, chip: str | None, report: str | None, held_out: bool, **options: Any

@@ -1,4 +1,4 @@
-"""Errors on publications that had no part in the fit: each left out in turn.
+"""Errors on publications that had no part in the fit: each held out in turn.
 
 `python -m tools.calibration.held_out` times every published case with what the fit found without
 its publication; its record lies beside the points and is summed up here.
@@ -51,7 +51,7 @@ def held_out_cases() -> tuple[HeldOutCase, ...]:
 
 
 def held_out(validation: Validation) -> tuple[HeldOut, ...]:
-    """Return the errors left out, by publication and by kind of kernel and chip.
+    """Return the errors held out, by publication and by kind of kernel and chip.
 
     `validation` is that of the published points: its errors are those of the chip files. Loads,
     micro-benchmarks and launches are in every fit; operators are in none.

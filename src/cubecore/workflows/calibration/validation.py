@@ -426,7 +426,7 @@ def _summary_lines(answer: Validation) -> Iterator[str]:
             yield from table(rows)
     if answer.held_out:
         yield ""
-        yield from table([("left out", "cases", *FITS), *map(held_row, answer.held_out)])
+        yield from table([("held out", "cases", *FITS), *map(held_row, answer.held_out)])
     if answer.orders:
         yield ""
         yield f"order of two tilings of one product: {order_text(answer.orders)}"
@@ -444,8 +444,8 @@ def error_tables(answer: Validation) -> tuple[tuple[str, Mapping[str, Errors]], 
     )
 
 
-FITS = ("chip files", "fitted on all", "left out", "in the interval")
-"""Columns of the errors on publications that were left out."""
+FITS = ("chip files", "fitted on all", "held out", "in the interval")
+"""Columns of the errors on publications that were held out."""
 
 
 def held_row(one: HeldOut) -> tuple[str, ...]:

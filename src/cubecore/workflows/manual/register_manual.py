@@ -53,7 +53,8 @@ def describe_register(operation: RegisterOperation) -> str:
     lines = [f"{title_of(operation)}: register instruction", "", f"{operation.doc}.", ""]
     lines.append(f"  {'operands':<22}{operation.form.value}")
     if operation.form not in _UNTYPED:
-        lines.append(f"  {'types':<22}{types_in_words(operation) or 'of a mask'}")
+        other = "any: its bytes alone count" if operation.form is Form.STREAM else "of a mask"
+        lines.append(f"  {'types':<22}{types_in_words(operation) or other}")
     lines.append(f"  {'cycles a register':<22}{_cycles(operation)}")
     lines.append(f"  {'latency, cycles':<22}{_latency(operation)}")
     alone = "alone" if operation.alone else "beside another instruction"
@@ -100,8 +101,8 @@ def registers_page() -> str:
         "has the same names. A line `Uncertain` marks what no public page settles. Lanes without a",
         "bit of the mask become 0, or with `MERGING` stay. Other types than those that are listed",
         "are refused with the line. In Python kernels the names of the C API are methods of the",
-        "core in a function with `@cubecore.vector_function`. A latency of 7 is Add's, and stands",
-        "where no source publishes another one.",
+        "core in a function with `@cubecore.vector_function`. Latencies are published for few",
+        "instructions; any other has the 7 cycles of Add here.",
         "",
     ]
     for operation in sorted(operations().values(), key=lambda each: (each.spelling, each.name)):

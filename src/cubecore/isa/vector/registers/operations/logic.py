@@ -65,7 +65,7 @@ def _of_masks(function: Callable[..., Any]) -> Compute:
 def _shifted(values: Array, amount: Array, element: ElementType, *, left: bool) -> Array:
     """Return values shifted; the sign of a signed type that is shifted left stays.
 
-    An amount of the width or more leaves 0, or of a signed type that is shifted right its sign.
+    A shift by the width of a lane or more gives 0; of a signed type to the right, its sign.
     """
     bits = element.bits
     # In 64 bits, as shifts by a lane's width or more are not defined in NumPy. 63 is the most
@@ -138,7 +138,10 @@ def _select_masks(
 SELECTION_LATENCY = 6
 """Cycles, which no page states: the middle of what published traces of merging calls allow."""
 _NOT = (*INTEGERS, *HALF_AND_FLOAT)
-_AMOUNT = "an amount of the width leaves as little as a larger one, of which the page tells"
+_AMOUNT = (
+    "a shift by exactly the width of a lane gives what a shift by more gives: the page says only"
+    " what a shift by more gives"
+)
 _SHIFTED = ("the sign of a signed type stays, as in the page's example", _AMOUNT)
 _BITS = ("the bits of a lane behind its lowest are 0: the page does not say",)
 declare(
