@@ -225,6 +225,9 @@ HOST_950 = """#include "op_host/tiling_base_class.h"
 #include "../op_kernel/lanes.h"
 #include "both_tiling.h"
 #include "register/op_def_registry.h"
+namespace Ops::Base {
+const gert::Shape& EnsureNotScalar(const gert::Shape& shape);
+}
 namespace optiling {
 static ge::graphStatus Tile(gert::TilingContext* context) {
   auto chip = platform_ascendc::PlatformAscendC(context->GetPlatformInfo());
@@ -236,7 +239,9 @@ static ge::graphStatus Tile(gert::TilingContext* context) {
   auto raw = context->GetRawTilingData();
   data.SaveToBuffer(raw->GetData(), raw->GetCapacity());
   raw->SetDataSize(data.GetDataSize());
-  context->SetBlockDim(context->InputIsView(0) || context->GetInputStride(0) ? 2 : 1);
+  auto& shape = Ops::Base::EnsureNotScalar(context->GetInputShape(0)->GetShape());
+  bool is_view = context->InputIsView(0) || context->GetInputStride(0) != nullptr;
+  context->SetBlockDim(is_view ? 2 : shape.GetDimNum());
   context->GetWorkspaceSizes(1)[0] = 0;
   return ge::GRAPH_SUCCESS;
 }

@@ -235,3 +235,13 @@ inline int Serve(int count, char** given) {
 extern "C" int cubecore_op_host(int count, char** words) {
   return cubecore::op_host::Serve(count, words);
 }
+
+namespace Ops::Base {
+
+// For files that declare it as the package does, whose own definition lies in another file.
+__attribute__((weak)) const gert::Shape& EnsureNotScalar(const gert::Shape& shape) {
+  static const gert::Shape one = {1};
+  return shape.IsScalar() ? one : shape;
+}
+
+}  // namespace Ops::Base
