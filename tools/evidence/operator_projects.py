@@ -1,16 +1,17 @@
 """The survey of public operator projects for Ascend 950: which kernels of arch35 compile.
 
-`python -m tools.evidence.operator_projects CHECKOUTS [--count N] [--seconds S]` draws N projects of
-ops-nn and ops-math that have kernels of arch35, by the hash of their names, and compiles the kernel
-of each for architecture 3510. Repositories lie as CHECKOUTS/hicann/NAME, opbase with the headers
-that the others share among them. What was surveyed with these headers before is kept; S seconds
-later the rest waits for another call. Outcomes are written to `operator_projects.jsonl` beside this
-file, which holds names alone.
+`python -m tools.evidence.operator_projects CHECKOUTS [--count N] [--match REGEX] [--seconds S]`
+draws N projects of ops-nn and ops-math that have kernels of arch35, by the hash of their names, and
+compiles the kernel of each for architecture 3510. Repositories lie as CHECKOUTS/hicann/NAME, opbase
+with the headers that the others share among them. What was surveyed with these headers before is
+kept; S seconds later the rest waits for another call. Outcomes are written to
+`operator_projects.jsonl` beside this file, which holds names alone.
 """
 
 import argparse
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,12 +56,12 @@ def kernel_of(project: Path) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def surveyed(checkouts: Path, count: int, seconds: float) -> Iterator[dict[str, Any]]:
+def surveyed(checkouts: Path, count: int, match: str, seconds: float) -> Iterator[dict[str, Any]]:
     """Yield the outcome of each project that was not surveyed before, while there is time."""
     end, made = monotonic() + seconds, headers()
     known = {row["project"] for row in rows() if row["headers"] == made}
     for name in drawn(checkouts, count):
-        if name in known:
+        if name in known or not re.search(match, name):
             continue
         if monotonic() > end:
             return
@@ -78,6 +79,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("checkouts", type=Path)
     parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--match", default="")
     parser.add_argument("--seconds", type=float, default=500)
     for row in surveyed(**vars(parser.parse_args())):
         print(row["outcome"], row["project"], row.get("why", ""), flush=True)

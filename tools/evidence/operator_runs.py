@@ -19,13 +19,13 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-from cubecore.machine.sanitizer.findings import faults
 from tools.evidence.cpp_programs import obstacle
 
 import cubecore
 from cubecore.errors import CubecoreError
 from cubecore.frontends.cpp.toolchain.generated.header_folder import headers
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.sanitize.findings import faults
 
 DATA = Path(__file__).with_name("operator_runs.jsonl")
 CHIP = "Ascend950PR_9589"
