@@ -242,6 +242,40 @@ def test_runs_go_from_ub_to_l1_and_back():
         assert np.array_equal(y[number], expected.reshape(-1))
 
 
+def test_a_direction_that_is_first_used_behind_a_value():
+    """Each AIV reads a value of what has come to UB, and only then sends to L1, which is in use."""
+    lanes = 512
+
+    @kernel(kind="mix", chip=CHIP, outputs="y", types={"x": "half", "y": "half"})
+    def late(core, x, y):
+        ub, l1 = core.ubuf.at("half", 0), core.cbuf.at("half", 0)
+        if core.is_aic:
+            core.asc_copy_gm2l1(l1, x, 1, 64, 0, 0, 0)
+            joined(core, "PIPE_MTE2", "PIPE_MTE1")
+            for part in range(2):
+                core.asc_copy_l12ub(ub, l1 + lanes * part, bool(part), 1, 32, 0, 0)
+            core.asc_sync_block_arrive("PIPE_MTE1", 3)
+            core.asc_sync_block_wait("PIPE_MTE1", 2)
+            core.asc_copy_gm2l1(l1 + 8 * lanes, x, 1, 64, 0, 0, 0)
+            for part in range(2):
+                core.asc_copy_l12ub(ub + lanes, l1 + lanes * (3 - part), bool(part), 1, 32, 0, 0)
+            core.asc_sync_block_arrive("PIPE_MTE1", 3)
+        else:
+            part = core.block_idx % 2
+            core.asc_sync_block_wait("PIPE_MTE3", 3)
+            joined(core, "PIPE_MTE3", "PIPE_S")
+            at = l1 + lanes * (2 + part) if ub[0] >= 0 else l1
+            core.asc_copy_ub2l1(at, ub, 1, 32, 0, 0)
+            core.asc_sync_block_arrive("PIPE_MTE3", 2)
+            core.asc_sync_block_wait("PIPE_MTE3", 3)
+            core.asc_copy_ub2gm(y + core.block_idx * lanes, ub + lanes, 2 * lanes)
+
+    x = np.arange(2 * lanes, dtype=np.float16).reshape(2, lanes)
+    y = np.zeros((BLOCKS, 2, lanes), np.float16)
+    assert late[BLOCKS](x, y).clean
+    assert all(np.array_equal(of_block, x[::-1]) for of_block in y)
+
+
 def test_flags_of_mode_4_are_of_one_part():
     @kernel(kind="mix", chip=CHIP)
     def signals(core):

@@ -22,9 +22,8 @@ NOT_MODELLED: Mapping[str, str] = MappingProxyType(
 """Of architecture 2201: no state of a functional model can represent them."""
 
 _GROUPS = {
-    "vector work of 3510 is register code, which is not modelled": (
-        "asc_get_ar_spr asc_get_vf_len"
-    ),
+    "it is deprecated, and asc_get_squeeze_status reads the same": "asc_get_ar_spr",
+    "a register has 256 B: a constant of C++ alone": "asc_get_vf_len",
     "the page does not say whether 8-bit floats are reinterpreted or converted": "asc_enable_hif8",
     "its page says that it repeats 2D loads, and gives it the fields of 3D ones": (
         "asc_set_l3d_rpt_b"

@@ -103,7 +103,8 @@ class _Launch:
     ) -> None:
         self._chip, self._gm, self._snapshots = chip, gm, Snapshots()
         gm.windows.begin([task.id for task in tasks])
-        self._windowed = False  # copies to other parts of the AI Cores were known in the beginning
+        self._windowed: frozenset[Mem] = frozenset()
+        """Memories whose windows were known in the beginning: copies to other parts of AI Cores."""
         self._checks, self._log, self._known = checks, FindingLog(checks), known
         if USECHECK in checks:
             gm.follow_fillings()
@@ -206,7 +207,7 @@ class _Launch:
         """
         self._log, self._groups = FindingLog(self._checks), []
         self._gm.windows.drop()
-        self._windowed = self._gm.windows.are_used
+        self._windowed = self._gm.windows.memories
         sanitizer = self._sanitizer()
         alike = self._alike()
         met: Sequence[Reconvergence] = ()
@@ -399,7 +400,7 @@ class _Launch:
             self._go_on(core)
         if self._shared is None and self._signalled:
             raise DivergedGroupError("signals after a long way without")
-        if self._gm.windows.are_used and not self._windowed:
+        if self._gm.windows.memories != self._windowed:
             raise DivergedGroupError("copies to other parts after a long way without")
         follow_reads(running)
         ahead = values_ahead(running)
@@ -450,7 +451,7 @@ class _Launch:
             else:
                 nowhere = np.zeros(segment.in_gm.size, np.int64)
                 groups.append((segment, [recorder], [nowhere]))
-        together = self._signalled or self._uneven or self._windowed
+        together = self._signalled or self._uneven or bool(self._windowed)
         self._shared = SharedMemory() if together else None
         groups.sort(key=lambda group: levels[group[1][0].id])
         return [self._in_order(cores, distances) for _, cores, distances in groups]

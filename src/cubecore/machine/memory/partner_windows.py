@@ -133,6 +133,11 @@ class PartnerWindows:
         """True if some core has sent something."""
         return bool(self._opened)
 
+    @property
+    def memories(self) -> frozenset[Mem]:
+        """The memories that some core has sent something to."""
+        return frozenset(self._opened)
+
     def sent(
         self, chip: Chip, core: CoreId, copy: ToPartner, addresses: tuple[int, ...]
     ) -> tuple[Instruction, tuple[int, ...]]:
