@@ -81,6 +81,16 @@ def test_a_task_whose_results_have_no_inputs_needs_no_read(tmp_path) -> None:
     assert (verdict.correct, verdict.cheating) == (True, ())
 
 
+def test_inputs_of_one_value_need_no_read(tmp_path) -> None:
+    task = TASK.replace("rng.standard_normal(1024)", "np.zeros(1024)")
+    text = (
+        f"{HEAD}\ndef answer(x, y):\n    z = np.empty_like(x)\n"
+        "    zeros.using(outputs=('z',))[4](x=x, y=y, z=z)\n    return z\n"
+    )
+    verdict = judged(tmp_path, text, task, "answer")
+    assert (verdict.correct, verdict.cheating) == (True, ())
+
+
 def test_an_honest_function_has_no_mark(tmp_path) -> None:
     text = f"{HEAD}\ndef answer(x, y):\n    return honest(x, y)\n"
     assert judged(tmp_path, text, entry="answer").cheating == ()
