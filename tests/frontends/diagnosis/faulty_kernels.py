@@ -308,3 +308,7 @@ REGISTERS_IN_C = {
     "vf-loop": f"for (int32_t i = 0; i < 4; ++i) {{\n    {_LOADED}{_STORED.format('a')}\n  }}",
 }
 """Vector functions of the C API, on 512 floats each at xu, yu and zu."""
+VF_TOO_EARLY = C_FRAME.format(name="race_raw", body=f"{_LOADED}{_STORED.format('a')}").replace(
+    "  asc_sync_notify(PIPE_MTE2, PIPE_V, 0);\n  asc_sync_wait(PIPE_MTE2, PIPE_V, 0);\n", ""
+)
+"""A vector function that is called before its loads have ended."""

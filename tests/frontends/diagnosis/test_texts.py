@@ -32,6 +32,7 @@ from frontends.diagnosis.faulty_kernels import (
     OF_PYTHON,
     REGISTERS_IN_C,
     TIK,
+    VF_TOO_EARLY,
     c_kernel,
     python_kernel,
     register_kernels,
@@ -136,10 +137,10 @@ def c_registers(folder: Path) -> dict[str, Findings]:
     text = '#include "c_api/asc_simd.h"\n' + "".join(
         C_FRAME.format(name=name_of(kind), body=body) for kind, body in REGISTERS_IN_C.items()
     )
-    (folder / "vectors.cpp").write_text(text)
+    (folder / "vectors.cpp").write_text(text + VF_TOO_EARLY)
     kernels = cubecore.load("vectors.cpp", chip=CHIP, auto_sync=False, checks="all")
     found = {}
-    for kind in REGISTERS_IN_C:
+    for kind in (*REGISTERS_IN_C, "race-raw"):
         x, y, z = (np.ones(512, np.float32) for _ in range(3))
         found[kind] = getattr(kernels, name_of(kind))[1](x, y, z, 512).findings
     return found

@@ -131,15 +131,16 @@ inline uint32_t new_register() { return ++cubecore_registers()->values; }
       true)
 
 namespace cubecore {
+// Its functions have the name of the call, which findings print.
 struct VectorCall {
   Where at;
   // With dimensions first it runs threads.
   template <auto function, typename D, typename... A>
-  std::enable_if_t<simt::is_dimensions<D>> of(D&& threads, A&&... arguments) const {
+  std::enable_if_t<simt::is_dimensions<D>> asc_vf_call(D&& threads, A&&... arguments) const {
     simt::call_block(function, threads, at, static_cast<A&&>(arguments)...);
   }
   template <auto function, typename... A>
-  std::enable_if_t<!simt::is_dimensions<simt::First<A...>>> of(A&&... arguments) const {
+  std::enable_if_t<!simt::is_dimensions<simt::First<A...>>> asc_vf_call(A&&... arguments) const {
     VectorFunction cubecore_vector_function{at};
     cubecore_registers()->is_call = cubecore_registers()->depth == 1;
     function(static_cast<A&&>(arguments)...);
@@ -147,17 +148,18 @@ struct VectorCall {
 };
 }  // namespace cubecore
 
-// Calls a vector function by its name, at its own line: asc_vf_call<Body>(x, n) is
-// VectorCall{...}.template of<Body>(x, n). Page: asc_vf_call.
-#define asc_vf_call                                                                        \
-  ::cubecore::VectorCall{                                                                  \
-      ::cubecore::Where{__builtin_FILE(), __builtin_FUNCTION(), __builtin_LINE()}}         \
-      .template of
-
 namespace AscendC {
 // Older, without a page: as asc_vf_call.
 template <auto function, typename... A>
 inline void VF_CALL(A&&... arguments) {
-  ::cubecore::VectorCall{*cubecore_last()}.template of<function>(static_cast<A&&>(arguments)...);
+  const ::cubecore::VectorCall call{*cubecore_last()};
+  call.template asc_vf_call<function>(static_cast<A&&>(arguments)...);
 }
 }  // namespace AscendC
+
+// Calls a vector function by its name, at its own line: asc_vf_call<Body>(x, n) is
+// VectorCall{...}.template asc_vf_call<Body>(x, n). Page: asc_vf_call.
+#define asc_vf_call                                                                        \
+  ::cubecore::VectorCall{                                                                  \
+      ::cubecore::Where{__builtin_FILE(), __builtin_FUNCTION(), __builtin_LINE()}}         \
+      .template asc_vf_call
