@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from tools.evidence import thread_times
+
 from cubecore.presented.text import number
 from cubecore.workflows.calibration.held_out import KINDS
 from cubecore.workflows.calibration.validation import (
@@ -78,6 +80,7 @@ def validation_page(answer: Validation) -> str:
         lines += [*_expected_lines(answer), "", *_held_lines(answer)]
     for group in answer.by_group:
         lines += ["", f"## {group}: {GROUPS[group]}", "", *_cases(answer, group)]
+    lines += ["", *_thread_lines()]
     lines += ["", "## Not timed", "", "| point | reason |", "|---|---|"]
     for case in answer.cases:
         if case.skipped is not None:
@@ -92,6 +95,35 @@ def validation_page(answer: Validation) -> str:
     lines += ["", f"The order of two tilings of one product is {order_text(answer.orders)};"]
     lines += [f"that of two kernels of libraries, over 5% apart, {order_text(answer.variants)}."]
     return "\n".join(lines) + "\n"
+
+
+_THREADS = """\
+## Kernels of threads (SIMT)
+
+Rough times of public samples that state the times of their variants, run as they are
+(`python -m tools.evidence.thread_times`); "mixed" ones have vector code and copies around calls of
+threads, whose times are those of the day of the survey. The cycles of threads were chosen on these
+same points, so that this error is in sample. It is the order of a sample's variants that the time
+is made for: {right} of {count} pairs ({share:.0%}) are in the published order. Off by {error:.0%}
+in the median, {most:.0%} at the 90th percentile.
+"""
+
+
+def _thread_lines() -> Iterator[str]:
+    """Yield the section on kernels of threads: its figures, and a row for each variant."""
+    rows = thread_times.rows()
+    right = [each for *_, each in thread_times.pairs(rows)]
+    errors = sorted(abs(thread_times.predicted_us(row) / row["us"] - 1) for row in rows)
+    figures = {"right": sum(right), "count": len(right), "share": sum(right) / len(right)}
+    most = errors[int(0.9 * (len(errors) - 1))]
+    yield _THREADS.format(**figures, error=thread_times.median_error(rows), most=most)
+    yield "| sample | variant | kernel | measured us | predicted us | error |"
+    yield "|---|---|---|---|---|---|"
+    for row in rows:
+        us = thread_times.predicted_us(row)
+        error = f"{100 * (us / row['us'] - 1):+.0f}%"
+        cells = (row["variant"], f"`{row['kernel']}`", number(row["us"]), number(us, 3), error)
+        yield f"| {row['sample']} | {' | '.join(cells)} |"
 
 
 _IN_SAMPLE = "The errors of the chips' constants, most of which were found on these same points."

@@ -179,6 +179,9 @@ class Chip:
     vf_loop_cycles: int | None = optional("each start of a hardware loop of a vector function")
     vf_start_cycles: int | None = optional("each vector function for which pipe V had to wait")
     vf_drain_cycles: int | None = optional("each vector function behind its last result")
+    thread_cycles: Mapping[str, float] | None = optional(
+        "what threads (SIMT) do, by the names of `ThreadWork`: rough, and uncertain in each number"
+    )
     ub_bank_groups: int | None = optional("bank groups of UB, which its 32 B blocks take in turn")
     scalar_issue_cycles: int | None = cost("scalar unit per issued instruction")
     scalar_step_cycles: Mapping[str, int] | None = cost("scalar unit per base-K step, by template")

@@ -17,9 +17,12 @@ from cubecore.kernels.runnable import require_timed
 if TYPE_CHECKING:
     from cubecore.frontends.tik.host.kernel import TikRun
 
-UNTIMED_THREADS = (
-    "not modelled: threads (SIMT) count no cycles here, so the kernel takes longer than shown"
+ROUGH_THREADS = (
+    "rough: times of threads (SIMT) follow from counts of blocks, lines, UB banks and operations, "
+    "to compare variants of a kernel; docs/validation.md has the error"
 )
+THREADS, VECTOR = "THREADS", "VECTOR"
+"""Kinds of kernels by how they start (`short_start_cycles`)."""
 STAND_IN = "Ascend910B3"
 """The chip whose costs stand for those of the earlier AI Cores: the nearest that was measured."""
 _RATES = {
@@ -61,12 +64,17 @@ def timed_chip(run: "KernelRun | TikRun") -> tuple[Chip, str | None]:
     if not isinstance(run, KernelRun) and run.chip.joins_vector:
         return rough_chip(run.chip)
     require_timed(run.chip)
-    has_threads = isinstance(run, KernelRun) and any(
+    return run.chip, ROUGH_THREADS if isinstance(run, KernelRun) and _threads(run)[0] else None
+
+
+def _threads(run: KernelRun) -> tuple[bool, bool]:
+    """Return whether threads ran in a launch, and whether nothing else did."""
+    kinds = [
         isinstance(template, ThreadFunction)
         for trace in run.traces.values()
         for template in trace.templates
-    )
-    return run.chip, UNTIMED_THREADS if has_threads else None
+    ]
+    return any(kinds), all(kinds)
 
 
 def launch_of(run: "KernelRun | TikRun") -> Launch:
@@ -90,4 +98,7 @@ def _recorded(run: KernelRun) -> Launch:
         for name, tensor in buffers.items()
     ]
     recordings = [Recording(core.core, core.sub, trace) for core, trace in run.traces.items()]
-    return recorded_launch(run.kernel, tensors, recordings)
+    launch = recorded_launch(run.kernel, tensors, recordings)
+    some, all_ = _threads(run)
+    # A kernel of threads alone has no start-up of its own beside the launch.
+    return replace(launch, kind=THREADS if all_ else VECTOR) if some else launch

@@ -5,8 +5,11 @@ side includes, and has an example of their text.
 """
 
 import ctypes
-from ctypes import c_char, c_int32, c_int64, c_uint32, c_uint64
+from ctypes import c_char, c_double, c_int32, c_int64, c_uint32, c_uint64
+from dataclasses import fields
 from enum import IntEnum
+
+from cubecore.isa.vector.simt.thread_work import ThreadWork
 
 MAGIC = 0x43424543
 """Begins each message from the process."""
@@ -43,6 +46,7 @@ class Asks(IntEnum):
     DUMP_REGISTER = 13
     SIMT_BEGINS = 14
     SIMT_ENDS = 15
+    SIMT_SHARE = 16
 
 
 class Tells(IntEnum):
@@ -145,6 +149,7 @@ class Launch(ctypes.Structure):
         ("grid", c_uint64 * 3),  # blocks and threads of a kernel of threads
         ("threads", c_uint64 * 3),
         ("dynamic_bytes", c_uint64),  # of UB that the launch asks for
+        ("counts", c_int64),  # whether threads count what they do, for their time
     )
 
 
@@ -203,6 +208,12 @@ class SimtFinding(ctypes.Structure):
             )
         ),
     )
+
+
+class ThreadCounts(ctypes.Structure):
+    """What the threads of a core have done, as `ThreadWork` has it."""
+
+    _fields_ = tuple((field.name, c_double) for field in fields(ThreadWork))
 
 
 class Records(ctypes.Structure):

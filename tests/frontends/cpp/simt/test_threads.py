@@ -1,10 +1,14 @@
 """Kernels of threads (SIMT): values against NumPy, and pairs of a right and a wrong kernel."""
 
+import shutil
+
 import numpy as np
 import pytest
 
 import cubecore
 from cubecore.errors import CubecoreError
+from cubecore.frontends.cpp.toolchain.compiler import compiler
+from cubecore.frontends.launch_timing import ROUGH_THREADS
 from cubecore.workflows.scripts.script import time_kernel
 from frontends.cpp.cpp_kernels import EXAMPLES, needs_compiler
 
@@ -115,6 +119,11 @@ __global__ void divides(uint32_t* x, uint32_t* by, uint32_t* out) {
   uint32_t magic, shift;
   AscendC::GetUintDivMagicAndShift(magic, shift, by[threadIdx.x]);
   out[threadIdx.x] = AscendC::Simt::UintDiv(x[threadIdx.x], magic, shift);
+}
+__global__ void steps(int* x, int step) { x[(blockIdx.x * blockDim.x + threadIdx.x) * step] = 1; }
+__global__ void adds(int* x, int* out, int used) {
+  if (used) out[blockIdx.x * blockDim.x + threadIdx.x] = asc_atomic_add(x, 1);
+  else asc_atomic_add(x, 1);
 }
 __global__ void spins(int* x) {
   volatile int* seen = x;
@@ -373,6 +382,11 @@ def test_a_function_may_call_another_one_of_its_name():
     ("body", "said"),
     [
         ("__simt_callee__ int f(int n) { return n ? f(n - 1) : 0; }", "1: f calls itself"),
+        (
+            "__simt_callee__ int g(int n);\n__simt_callee__ int f(int n) { return g(n); }\n"
+            "__simt_callee__ int g(int n) { return n ? f(n - 1) : 0; }",
+            "2: f calls itself through g",
+        ),
         ("struct S { __simt_callee__ virtual int g() { return 1; } };", "1: g is virtual"),
     ],
 )
@@ -381,6 +395,79 @@ def test_functions_that_threads_cannot_run_are_refused(body, said):
     assert sentence(lambda: cubecore.inline(text, chip=CHIP).k) == (
         f"inline.cpp:{said}; threads run neither virtual functions nor recursive ones"
     )
+
+
+def test_a_function_may_call_another_of_its_name():
+    text = (
+        "__simt_callee__ int f(int n) { return n + 1; }\n"
+        "__simt_callee__ int f(float x) { return f(int(x)); }\n"
+        "extern __ubuf__ int some[];\n"
+        "__global__ void k(int* x) {\n"
+        "  some[threadIdx.x] = f(float(x[threadIdx.x]));\n"
+        "  asc_syncthreads();\n"
+        "  x[threadIdx.x] = some[blockDim.x - 1 - threadIdx.x];\n}"
+    )
+    x = np.arange(64, dtype="i4")
+    assert cubecore.inline(text, chip=CHIP).k[1, 64, 256](x).clean
+    assert (x == np.arange(1, 65)[::-1]).all()
+
+
+QUEUE = r"""
+#include "kernel_operator.h"
+#include "simt_api/asc_simt.h"
+using namespace AscendC;
+struct Queue {
+  __ubuf__ int* items = nullptr;
+  __ubuf__ volatile int* count = nullptr;
+  int first;
+};
+__simt_vf__ inline void fill(Queue queue, int skipped) {
+  int at = asc_atomic_add(const_cast<int*>(queue.count), 1);
+  if (at >= skipped) queue.items[queue.first + at] = at + queue.items[queue.first + at];
+}
+__global__ __vector__ void queues(__gm__ int* x, int skipped) {
+  __ubuf__ int items[64];
+  __ubuf__ int count[8];
+  asc_copy_gm2ub_align(items, x, 1, 256, 0, 0, false, 0, 0, 0);
+  asc_sync_pipe(PIPE_ALL);
+  Queue queue;
+  queue.items = items; queue.count = count; queue.first = 0;
+  *queue.count = 0;
+  asc_sync_data_barrier(mem_dsb_t::DSB_UB);
+  asc_sync_pipe(PIPE_ALL);
+  asc_vf_call<fill>(dim3(64), queue, skipped);
+  asc_sync_pipe(PIPE_ALL);
+  asc_copy_ub2gm_align(x, items, 1, 256, 0, 0, 0);
+}
+"""
+
+
+def test_addresses_in_ub_may_come_in_a_struct():
+    x = np.arange(64, dtype="i4") * 3
+    run = cubecore.inline(QUEUE, chip=CHIP).queues[1](x, 2)
+    assert run.clean
+    assert (x == np.where(np.arange(64) < 2, 3, 4) * np.arange(64)).all()
+
+
+@pytest.mark.skipif(shutil.which("clang++") is None, reason="no clang++")
+def test_clang_keeps_lanes_apart(monkeypatch):
+    monkeypatch.setenv("CUBECORE_CXX", "clang++")
+    compiler.cache_clear()
+    text = (
+        "__global__ void k(int* x, int* z) {\n"
+        "  int i = threadIdx.x;\n"
+        "  if (i % 2) z[i] = asc_reduce_add(x[i]);\n"
+        "  else z[i] = asc_reduce_add(x[i]);\n"
+        "  if (i % 4) asc_syncthreads();\n"
+        "}"
+    )
+    try:
+        x, z = np.arange(32, dtype="i4"), np.zeros(32, "i4")
+        run = cubecore.inline(text, chip=CHIP).k[1, 32](x, z)
+    finally:
+        compiler.cache_clear()
+    assert (z == np.where(np.arange(32) % 2, x[1::2].sum(), x[::2].sum())).all()
+    assert ids(run) == ["simt-barrier"]
 
 
 def test_variables_of_threads_on_another_chip_are_one_sentence(tmp_path):
@@ -410,10 +497,48 @@ def test_groups_of_threads_are_refused_by_name(tmp_path):
     )
 
 
-def test_the_time_of_threads_is_said_to_be_no_time(of):
+def works(run):
+    """Return what the threads of each core have done, where they count it."""
+    kinds = [trace.templates[kind] for trace in run.traces.values() for kind in trace.kinds]
+    return [kind.work for kind in kinds]
+
+
+def test_the_time_of_threads_is_said_to_be_rough(of):
     run = of("places").using(trace=True)[2, 24](np.zeros((2, 24, 4), "i4"))
     timed = time_kernel(run)
     assert timed.interval is None
-    assert timed.text.splitlines()[1] == (
-        "not modelled: threads (SIMT) count no cycles here, so the kernel takes longer than shown"
-    )
+    assert timed.rough == ROUGH_THREADS
+    assert timed.text.splitlines()[1] == ROUGH_THREADS
+    assert timed.to_json()["rough"] == ROUGH_THREADS
+    assert works(of("places")[2, 24](np.zeros((2, 24, 4), "i4"))) == []
+
+
+def test_lines_banks_and_barriers_are_counted_by_warp(of):
+    x, z = np.arange(1024, dtype="f4"), np.zeros(1024, "f4")
+    (work,) = works(of("turns").using(trace=True)[1, 1024](x, z, 1))
+    # 32 warps load a line of 128 B each and store one; they write rows of a tile, and read columns,
+    # which have 16 rows in each of two parts of the banks.
+    assert (work.accesses, work.lines, work.traffic) == (64, 64, 64)
+    assert (work.ub_accesses, work.ub_rows) == (64, 32 * 1 + 32 * 16)
+    assert (work.barriers, work.miss_rounds, work.starts, work.calls) == (1, 1, 1, 1)
+    strided = works(of("steps").using(trace=True)[2, 64](np.zeros(64 * 32 * 2, "i4"), 32))
+    assert [(each.accesses, each.lines, each.starts) for each in strided] == [(2, 64, 2)] * 2
+    close = works(of("steps").using(trace=True)[2, 64](np.zeros(64 * 32 * 2, "i4"), 1))
+    assert [each.lines for each in close] == [2, 2]
+
+
+@pytest.mark.parametrize("used", [0, 1])
+def test_atomics_on_one_line_are_counted_of_all_cores(of, used):
+    x = np.zeros(64, "i4")
+    for work in works(of("adds").using(trace=True)[4, 64](x, np.zeros(256, "i4"), used)):
+        assert (work.line_atomics, work.line_results) == (256, 256 * used)
+    assert x[0] == 256
+
+
+def test_the_slower_of_two_variants_takes_longer(of):
+    def us(name, *given):
+        return time_kernel(of(name).using(trace=True)[2, 64](*given)).timeline.us
+
+    x = np.zeros(64 * 32 * 2, "i4")
+    assert us("steps", x, 1) < us("steps", x, 32)
+    assert us("adds", x, x[128:].copy(), 0) < us("adds", x, x[128:].copy(), 1)

@@ -344,6 +344,7 @@ class _Program:
                     tiling_key=self._tiling_key,
                     auto_sync=auto_sync,
                     size=size,
+                    counts=ready.options.trace,
                 )
                 self._bridge.run(core, own, context, facts, where)
 

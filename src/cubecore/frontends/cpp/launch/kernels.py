@@ -362,7 +362,7 @@ class _Loaded:
         self.bridge, self._child, self._place = Bridge(child), child, device_kernel.place
         self._parts, self._base, self._kernel = parts, base, device_kernel
         self._entries: dict[str, int] = {}
-        self._at_once = ready.at_once
+        self._at_once, self._counts = ready.at_once, ready.options.trace
         named = tiling_name(device_kernel.parameters)
         self._tiled = named if named in ready.tensors else None
         self._tiling_bytes = ready.tensors[named][0].raw.size if named in ready.tensors else 0
@@ -392,6 +392,7 @@ class _Loaded:
                 tiling_key=device_kernel.tiling_key,
                 auto_sync=device_kernel.auto_sync,
                 size=device_kernel.dimensions,
+                counts=self._counts,
             )
             if device_kernel.workspace:
                 facts.workspace = self._base + arguments[device_kernel.workspace].address

@@ -39,6 +39,7 @@ def launch_facts(
     tiling_key: int = 0,
     auto_sync: bool = True,
     size: Dimensions | None = None,
+    counts: bool = False,
 ) -> Launch:
     """Return the facts of its launch that a core reads while it runs one of its blocks."""
     core, chip = handle.core, handle.core.chip
@@ -54,6 +55,7 @@ def launch_facts(
         tiling_key=tiling_key,
         task=("vector", "cube", "mix").index(kind.partition("_")[0]),
         auto_sync=auto_sync and not core.id.is_aic,
+        counts=counts,
     )
     for name in ("UB", "L1", "L0A", "L0B", "L0C", "BT", "FB"):
         setattr(facts, f"{name.lower()}_bytes", memory_bytes(chip, Mem[name])[1] or 0)

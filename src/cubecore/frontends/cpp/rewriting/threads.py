@@ -5,7 +5,7 @@ block, the same for all of its threads; vector code keeps arrays of addresses (`
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from cubecore.frontends.cpp.rewriting.tokens import Token, closing, closing_angle
 from cubecore.lazy_dataclass import dataclass
@@ -81,13 +81,46 @@ def _body(code: Sequence[Token], number: int) -> int:
 
 def thread_edits(text: str, code: Sequence[Token]) -> Iterator[Edit]:
     """Yield the edits of functions of threads."""
-    for function in thread_functions(code):
+    functions = list(thread_functions(code))
+    yield from _dynamic_edits(text, code, functions)
+    for function in functions:
         if function.starts:
             end = code[function.opening].end
             yield end, end, _bounds(text, code, function)
         for number in range(function.opening, function.closing):
             if code[number].text == "__ubuf__":
                 yield from _declared(text, code, number)
+
+
+def _dynamic_edits(
+    text: str, code: Sequence[Token], functions: Sequence[ThreadDefinition]
+) -> Iterator[Edit]:
+    """Yield the edits of dynamic memory that a file declares outside of functions.
+
+    It has no address while the file is loaded: where a function uses it, it is asked for.
+    """
+    kinds: dict[str, str] = {}
+    opened = 0
+    for number, token in enumerate(code if has_thread_words(code) else ()):
+        # Braces behind parentheses are functions' and what lies in them; others are namespaces'.
+        if token.text == "{" and (opened or code[number - 1].text == ")"):
+            opened += 1
+        elif token.text == "}" and opened:
+            opened -= 1
+        elif token.text == "__ubuf__" and not opened and code[number - 1].text == "extern":
+            end = number + 1
+            while end < len(code) and code[end].text not in _STOPS:
+                end = closing_angle(code, end) + 1 if code[end].text == "<" else end + 1
+            if end + 1 < len(code) and [each.text for each in code[end : end + 2]] == ["[", "]"]:
+                name = code[end - 1]
+                kinds[name.text] = text[code[number + 1].start : name.start].strip()
+                yield code[number - 1].start, code[end + 1].end, ""
+        elif opened and token.text in kinds and code[number - 1].text not in {".", "->", "::"}:
+            kind = kinds[token.text]
+            in_threads = any(each.opening < number < each.closing for each in functions)
+            of_cores = f"::cubecore::dynamic_array<::cubecore::Mem::UB, {kind}>()"
+            of_threads = f"::cubecore::simt::dynamic<{kind}>()"
+            yield token.start, token.end, of_threads if in_threads else of_cores
 
 
 def _bounds(text: str, code: Sequence[Token], function: ThreadDefinition) -> str:
@@ -148,23 +181,55 @@ class RefusedFunction:
 
 
 def refused_function(code: Sequence[Token]) -> RefusedFunction | None:
-    """Return the first function of threads that is virtual or calls itself; None: there is none."""
+    """Return the first function of threads that is virtual or recursive; None: there is none."""
     functions = list(thread_functions(code))
-    names = Counter(code[_name(code, function)].text for function in functions)
-    for function in functions:
-        head = code[function.head : function.opening]
-        name = _name(code, function)
-        if any(token.text == "virtual" for token in head):
-            return RefusedFunction(code[name].start, code[name].text, "is virtual")
-        # A call with template arguments, or of a name that several functions have, may be that of
-        # another function, which ends the recursion.
-        if names[code[name].text] > 1:
-            continue
-        for number in range(function.opening, function.closing):
-            is_call = code[number].text == code[name].text and code[number + 1].text == "("
-            if is_call and code[number - 1].text not in {".", "->", "::"}:
-                return RefusedFunction(code[number].start, code[name].text, "calls itself")
+    names = [code[_name(code, function)] for function in functions]
+    for function, name in zip(functions, names, strict=True):
+        if any(token.text == "virtual" for token in code[function.head : function.opening]):
+            return RefusedFunction(name.start, name.text, "is virtual")
+    # A name with several definitions says nothing: one may call another.
+    defined = Counter(name.text for name in names)
+    calls = {
+        name.text: _calls(code, function, defined)
+        for function, name in zip(functions, names, strict=True)
+        if defined[name.text] == 1
+    }
+    for caller in calls:
+        way = _way_back(calls, caller, caller, frozenset())
+        if len(way) == 1:
+            return RefusedFunction(way[0].start, caller, "calls itself")
+        if way:
+            by = " and ".join(call.text for call in way[:-1])
+            return RefusedFunction(way[0].start, caller, f"calls itself through {by}")
     return None
+
+
+def _calls(
+    code: Sequence[Token], function: ThreadDefinition, defined: Mapping[str, int]
+) -> tuple[Token, ...]:
+    """Return the calls of functions of threads in one: the tokens of their names."""
+    # A call with template arguments may be that of another function, which ends the recursion.
+    return tuple(
+        token
+        for number, token in enumerate(code[function.opening : function.closing], function.opening)
+        if defined.get(token.text) == 1
+        and code[number + 1].text == "("
+        and code[number - 1].text not in {".", "->", "::"}
+    )
+
+
+def _way_back(
+    calls: Mapping[str, Sequence[Token]], name: str, to: str, behind: frozenset[str]
+) -> tuple[Token, ...]:
+    """Return the calls that lead from one function to another; none if no call does."""
+    for call in calls[name]:
+        if call.text == to:
+            return (call,)
+        if call.text not in behind:
+            way = _way_back(calls, call.text, to, behind | {call.text})
+            if way:
+                return (call, *way)
+    return ()
 
 
 def _name(code: Sequence[Token], function: ThreadDefinition) -> int:

@@ -33,10 +33,15 @@ def thread_flags(code: Overlay, macros: Sequence[str]) -> list[str]:
         _require_plain(path, path if path.is_file() else code.main)
     header = ["-include", str(INCLUDE / "cubecore" / "simt" / "all.h")]
     # Volatile accesses have calls of their own: they do not race, and pass the data cache.
-    flags = [*header, "-fsanitize=thread", "-U__SANITIZE_THREAD__"]
+    # Where a block of operations begins, the runtime counts for the rough time.
+    flags = [*header, "-fsanitize=thread", "-U__SANITIZE_THREAD__", "-fsanitize-coverage=trace-pc"]
     if compiler().is_clang:
         without, marked = "-tsan-instrument-func-entry-exit=0", "-tsan-distinguish-volatile=1"
-        return [*flags, "-mllvm", without, "-mllvm", marked]
+        in_order = "-disable-block-placement"
+        return [
+            *flags,
+            *(word for each in (without, marked, in_order) for word in ("-mllvm", each)),
+        ]
     # Blocks in the order of the text, none of them twice: lanes meet again at the lowest address
     # that one waits at.
     params = (

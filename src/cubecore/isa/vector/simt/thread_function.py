@@ -22,6 +22,7 @@ from cubecore.isa.declare.instruction import (
     instruction,
 )
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.vector.simt.thread_work import ThreadWork
 from cubecore.layouts import Offsets, Runs, offsets_of_runs
 
 _BYTE = element_type("uint8")
@@ -40,7 +41,7 @@ class ThreadFunction(Instruction):
     """A function that the threads of one block ran, or a kernel of threads on one core.
 
     `read` and `written` are bytes of UB, `values` what was written, `number` tells one call from
-    others; `cycles` is a rough time.
+    others; `work` is what its time follows from: nothing where none is asked for.
     """
 
     propagates = is_function = True
@@ -48,7 +49,7 @@ class ThreadFunction(Instruction):
     read: Runs = ()
     written: Runs = ()
     values: bytes = b""
-    cycles: int = 0
+    work: ThreadWork | None = None
 
     def operands(self) -> tuple[Operand, ...]:
         """Return the bytes of UB that were read, and those that were written."""
@@ -77,4 +78,4 @@ class ThreadFunction(Instruction):
 
     def cost(self, chip: Chip) -> InstructionCost:
         """Return the rough time."""
-        return InstructionCost(self.cycles)
+        return InstructionCost(0 if self.work is None else self.work.cycles(chip))

@@ -391,7 +391,10 @@ class Bridge:
         return self._thread_calls().begins(native_core, message)
 
     def _simt_ends(self, native_core: NativeCore, message: Message) -> None:
-        self._thread_calls().ends(native_core, message)
+        self._thread_calls().ends(native_core, message, self.names.location_number(self._begin))
+
+    def _simt_share(self, native_core: NativeCore, message: Message) -> None:
+        self._thread_calls().shares(native_core, message, self.names.location_number(self._begin))
 
     def _constant(self, native_core: NativeCore, message: Message) -> bytes:
         """Return where a constant of a library begins in it, its bytes, and its global address."""
@@ -454,6 +457,7 @@ class Bridge:
         Asks.CONSTANT: _constant,
         Asks.SIMT_BEGINS: _simt_begins,
         Asks.SIMT_ENDS: _simt_ends,
+        Asks.SIMT_SHARE: _simt_share,
     }
     """The method that answers each kind of question of a core."""
 

@@ -1,11 +1,7 @@
 // What is wrong with accesses of threads: bounds, alignment, bytes that nobody wrote, races.
 #pragma once
 
-#include <dlfcn.h>
-
-#include <unordered_map>
-
-#include "simt/block.h"
+#include "simt/counts.h"
 #include "simt/shadow.h"
 
 namespace {
@@ -29,7 +25,6 @@ struct {
   Written ub_read, ub_changed;  // by a function that vector code calls
   uint32_t static_bytes = 0, dynamic_at = 0, dynamic_bytes = 0;
   uint32_t stamp = 0, ub_stamp = 0;
-  uintptr_t library = 0;  // that the user's code lies in
   std::string library_name;
   uint64_t clock = 1;
   std::unordered_map<uint32_t, Fence> fences;        // by thread
@@ -70,10 +65,16 @@ struct Looked {
   uintptr_t at;
   uint32_t bytes, code;
   bool writes, atomic, is_volatile;
-  bool cached = true;  // by the data cache of the core
+  bool cached = true;     // by the data cache of the core
+  bool unaligned = false;  // of a type whose alignment is less than its size
 };
 
-constexpr uint32_t LINE_BITS = 7;  // lines of 128 B
+inline void count(const Looked& by, uint32_t in_ub) {
+  if (!counts.on) return;
+  const uint32_t kind = (by.atomic ? BY_ATOMIC : by.writes ? BY_STORE : 0u) | in_ub |
+                        (by.cached && !by.is_volatile ? 0u : PAST_LINES) | (by.unaligned ? UNALIGNED : 0u);
+  count_access(by.code, by.at, by.bytes, kind);
+}
 
 // Lines that a core has loaded, where kernels have fences: only these may see other blocks' data.
 struct {
@@ -208,7 +209,24 @@ Region* array_of(uintptr_t at) {
   return &memory.arrays[number];
 }
 
-inline bool is_aligned(const Looked& by);
+inline bool is_aligned(const Looked& by) {
+  return by.bytes > 16 || (by.bytes & (by.bytes - 1)) != 0 || by.at % by.bytes == 0;
+}
+
+// The host itself cannot make a wide access that is not aligned: the thread ends there.
+__attribute__((noinline)) void misaligned(const Looked& by) {
+  note_access(SIMT_MISALIGNED, by.code, by.at, by.bytes, by.writes);
+  if (by.bytes > 8 && !by.unaligned) end_thread();
+}
+
+// Whether an access stays in the last page of an array, so that the host can make it.
+bool is_behind_array(const Looked& by) {
+  auto behind = std::upper_bound(memory.arrays.begin(), memory.arrays.end(), by.at,
+                                 [](uintptr_t value, const Region& each) { return value < each.start; });
+  if (behind == memory.arrays.begin()) return false;
+  const uintptr_t page = 4096, end = (behind - 1)->end;
+  return by.at + by.bytes <= (end + page - 1) / page * page;
+}
 
 bool is_allocated(uint64_t at, uint32_t bytes) {
   if (!block.is_grid) return at + bytes <= UB_USABLE;
@@ -217,6 +235,7 @@ bool is_allocated(uint64_t at, uint32_t bytes) {
 }
 
 __attribute__((noinline)) void in_ub(const Looked& by) {
+  count(by, OF_UB);
   const uint64_t at = by.at - memory.ub.start;
   if (at + by.bytes > UB_BYTES) {
     note_access(SIMT_OUT_OF_BOUNDS, by.code, by.at, by.bytes, by.writes);
@@ -228,7 +247,7 @@ __attribute__((noinline)) void in_ub(const Looked& by) {
     if (!memory.ub.written.has(at, by.bytes))
       note_access(SIMT_UNINITIALISED, by.code, by.at, by.bytes, by.writes);
   }
-  if (!is_aligned(by)) note_access(SIMT_MISALIGNED, by.code, by.at, by.bytes, by.writes);
+  if (!is_aligned(by)) misaligned(by);
   if (by.writes) memory.ub.written.add(at, by.bytes);
   if (!block.is_grid) {
     if (by.writes) memory.ub_changed.add(at, by.bytes);
@@ -240,8 +259,10 @@ __attribute__((noinline)) void in_ub(const Looked& by) {
 // Sees that another thread may have released something.
 inline void acquire() { block.all[block.thread].acquired = ++memory.clock; }
 
-inline bool is_aligned(const Looked& by) {
-  return by.bytes > 16 || (by.bytes & (by.bytes - 1)) != 0 || by.at % by.bytes == 0;
+// The byte behind an address: one that vector code has put in a struct counts from UB's start.
+inline uintptr_t host_of(const void* at) {
+  const uintptr_t address = reinterpret_cast<uintptr_t>(at);
+  return address < UB_BYTES && threads_ub != 0 ? threads_ub + address : address;
 }
 
 inline void look(const Looked& by) {
@@ -251,9 +272,11 @@ inline void look(const Looked& by) {
   Region* array = low ? nullptr : array_of(by.at);
   if (array == nullptr || by.at + by.bytes > array->end) {
     note_access(SIMT_OUT_OF_BOUNDS, by.code, by.at, by.bytes, by.writes);
+    if (!by.writes && is_behind_array(by)) return;
     end_thread();
   }
-  if (!is_aligned(by)) note_access(SIMT_MISALIGNED, by.code, by.at, by.bytes, by.writes);
+  count(by, 0);
+  if (!is_aligned(by)) misaligned(by);
   const uint64_t at = by.at - array->start;
   if ((!by.writes || by.atomic) && !array->written.has(at, by.bytes))
     note_access(SIMT_UNINITIALISED, by.code, by.at, by.bytes, by.writes);
@@ -276,14 +299,11 @@ inline void spin(const void* at) {
   }
 }
 
-inline uint32_t code_of(const void* address) {
-  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(address) - memory.library);
-}
-
-inline void access_at(const void* at, uint32_t bytes, bool writes, bool is_volatile, void* code) {
-  const uintptr_t address = reinterpret_cast<uintptr_t>(at);
+inline void access_at(const void* at, uint32_t bytes, bool writes, bool is_volatile, void* code,
+                      bool unaligned = false) {
+  const uintptr_t address = host_of(at);
   if (is_volatile) acquire();
-  look({address, bytes, code_of(code), writes, false, is_volatile});
+  look({address, bytes, code_of(code), writes, false, is_volatile, true, unaligned});
   if (is_volatile && !writes) spin(at);
 }
 
@@ -298,20 +318,20 @@ void inactive_lane(uint32_t thread, uint32_t lane) {
 }  // namespace
 
 #define CUBECORE_CODE __builtin_return_address(0)
-#define CUBECORE_HOOK(NAME, BYTES, WRITES, VOLATILE)                                  \
+#define CUBECORE_HOOK(NAME, BYTES, WRITES, VOLATILE, UNALIGNED)                       \
   void __tsan_##NAME(void* at) {                                                      \
-    if (block.runs) access_at(at, BYTES, WRITES, VOLATILE, CUBECORE_CODE);            \
+    if (block.runs) access_at(at, BYTES, WRITES, VOLATILE, CUBECORE_CODE, UNALIGNED); \
   }
-#define CUBECORE_HOOKS(BYTES)                              \
-  CUBECORE_HOOK(read##BYTES, BYTES, false, false)          \
-  CUBECORE_HOOK(write##BYTES, BYTES, true, false)          \
-  CUBECORE_HOOK(volatile_read##BYTES, BYTES, false, true)  \
-  CUBECORE_HOOK(volatile_write##BYTES, BYTES, true, true)
-#define CUBECORE_UNALIGNED(BYTES)                          \
-  CUBECORE_HOOK(unaligned_read##BYTES, BYTES, false, false) \
-  CUBECORE_HOOK(unaligned_write##BYTES, BYTES, true, false) \
-  CUBECORE_HOOK(unaligned_volatile_read##BYTES, BYTES, false, true) \
-  CUBECORE_HOOK(unaligned_volatile_write##BYTES, BYTES, true, true)
+#define CUBECORE_HOOKS(BYTES)                                    \
+  CUBECORE_HOOK(read##BYTES, BYTES, false, false, false)         \
+  CUBECORE_HOOK(write##BYTES, BYTES, true, false, false)         \
+  CUBECORE_HOOK(volatile_read##BYTES, BYTES, false, true, false) \
+  CUBECORE_HOOK(volatile_write##BYTES, BYTES, true, true, false)
+#define CUBECORE_UNALIGNED(BYTES)                                         \
+  CUBECORE_HOOK(unaligned_read##BYTES, BYTES, false, false, true)         \
+  CUBECORE_HOOK(unaligned_write##BYTES, BYTES, true, false, true)         \
+  CUBECORE_HOOK(unaligned_volatile_read##BYTES, BYTES, false, true, true) \
+  CUBECORE_HOOK(unaligned_volatile_write##BYTES, BYTES, true, true, true)
 
 // The compiler calls these before each access of user code (-fsanitize=thread); no library of its
 // own has a part in it.

@@ -175,6 +175,8 @@ int32_t source_lane(const Thread& thread, int32_t lane) {
 }
 
 void inactive_lane(uint32_t thread, uint32_t lane);
+void begin_warp_counts();
+void end_warp_counts(uint32_t warp);
 
 // Gives the lanes of a group what they asked for together.
 void exchange(uint32_t first, uint32_t active) {
@@ -210,6 +212,7 @@ void exchange(uint32_t first, uint32_t active) {
 
 // Runs a warp until each of its threads has ended, waits for the block or looks again at a word.
 void run_warp(uint32_t first, uint32_t behind, bool fresh) {
+  begin_warp_counts();
   block.next = fresh ? first : behind;
   block.end = behind;
   while (block.next < block.end) go_on_with(idle_fiber(run_fresh));
@@ -224,13 +227,14 @@ void run_warp(uint32_t first, uint32_t behind, bool fresh) {
     uintptr_t lowest = UINTPTR_MAX;
     for (uint32_t n = first; n < behind; ++n)
       if (block.all[n].state == State::AT_WARP) lowest = std::min(lowest, block.all[n].code);
-    if (lowest == UINTPTR_MAX) return;
+    if (lowest == UINTPTR_MAX) break;
     uint32_t active = 0;
     for (uint32_t n = first; n < behind; ++n)
       if (block.all[n].state == State::AT_WARP && block.all[n].code == lowest)
         active |= 1u << (n - first);
     exchange(first, active);
   }
+  end_warp_counts(first / WARP);
 }
 
 }  // namespace

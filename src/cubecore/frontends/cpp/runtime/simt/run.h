@@ -17,6 +17,7 @@ constexpr uint32_t DEFAULT_THREADS = 1024;
 
 [[noreturn]] void refuse_call(const char* subject, const char* need, const std::string& got) {
   block.runs = false;
+  threads_ub = 0;
   cubecore_refuse(subject, need, got.c_str(), &block.core->last);
 }
 
@@ -71,7 +72,7 @@ void begin_with_memory(const cubecore::simt::Call* call, bool is_grid) {
 void find_library(const cubecore::simt::Call* call) {
   Dl_info found = {};
   if (dladdr(reinterpret_cast<const void*>(call->thread), &found) == 0) return;
-  memory.library = reinterpret_cast<uintptr_t>(found.dli_fbase);
+  library = reinterpret_cast<uintptr_t>(found.dli_fbase);
   memory.library_name = file_of(found);
 }
 
@@ -150,6 +151,7 @@ void run_block() {
                   "wait for each other: a thread cannot wait for another block, or for its warp");
     }
     if (looking != 0) continue;
+    count_epoch(waiting != 0);
     if (waiting == 0) return;
     idle = 0;
     pass_barrier();
@@ -174,6 +176,8 @@ void begin_call(const cubecore::simt::Call* call, Core* core) {
   lines_of_cores.since.clear();
   lines_of_cores.dropped.clear();
   cubecore_first_thread = true;
+  const int64_t most = block.is_grid ? std::max<int64_t>(core->launch.at_once, 1) : 1;
+  begin_counts(core->launch.counts != 0, static_cast<uint32_t>(most));
 }
 
 // Tells what a call has done: findings, the bytes that it wrote.
@@ -184,6 +188,11 @@ void end_call() {
   question.word(block.is_grid).word(block.threads).word(block.blocks);
   question.word(memory.findings.size());
   question.raw(memory.findings.data(), memory.findings.size() * sizeof(SimtFinding));
+  count_atomics();
+  question.word(static_cast<uint64_t>(core->launch.block));
+  question.word(static_cast<uint64_t>(core->launch.at_once));
+  question.word(counts.on ? counts.cores.size() : 0);
+  if (counts.on) question.raw(counts.cores.data(), counts.cores.size() * sizeof(ThreadCounts));
   size_t changed = 0;
   for (const Region& each : memory.arrays) changed += each.written.changed;
   question.word(changed);
@@ -213,7 +222,11 @@ extern "C" {
 void cubecore_simt_grid(const cubecore::simt::Call* call) {
   Core* core = current;
   const Launch& launch = core->launch;
-  if (launch.block != 0) return;
+  if (launch.block != 0) {
+    Message question(SIMT_SHARE, core->number);
+    if (counts.on) asked(core, question.word(static_cast<uint64_t>(launch.block)));
+    return;
+  }
   begin_with_memory(call, true);
   auto size = [](const uint64_t (&of)[3]) {
     return dim3(static_cast<uint32_t>(of[0]), static_cast<uint32_t>(of[1]),
@@ -237,6 +250,7 @@ void cubecore_simt_grid(const cubecore::simt::Call* call) {
     memset(reinterpret_cast<void*>(memory.ub.start), UB_POISON, memory.static_bytes);
     memset(reinterpret_cast<void*>(memory.ub.start + memory.dynamic_at), UB_POISON,
            memory.dynamic_bytes);
+    begin_block_counts(core_of_block(n));
     run_block();
   }
   end_call();
@@ -254,7 +268,10 @@ void cubecore_simt_block(const cubecore::simt::Call* call, const dim3* threads, 
   memory.ub_stamp = next_stamp(memory.ub_stamp, true);
   block.number = 0;
   cubecore_blockIdx = dim3(static_cast<uint32_t>(core->launch.block));
+  begin_block_counts(0);
+  threads_ub = call->takes_structs ? memory.ub.start : 0;
   run_block();
+  threads_ub = 0;
   core->near.drop_all();
   end_call();
 }
@@ -293,6 +310,7 @@ void cubecore_simt_fence(bool of_grid) {
 
 uint64_t cubecore_simt_atomic(const void* at, uint32_t bytes) {
   acquire();
+  at = reinterpret_cast<const void*>(host_of(at));
   look({reinterpret_cast<uintptr_t>(at), bytes, code_of(__builtin_return_address(0)), true, true, false});
   spin(at);
   uint64_t bits = 0;
@@ -300,17 +318,27 @@ uint64_t cubecore_simt_atomic(const void* at, uint32_t bytes) {
   return bits;
 }
 
-void cubecore_simt_atomic_store(void* at, uint32_t bytes, uint64_t bits) { memcpy(at, &bits, bytes); }
-
-void cubecore_simt_load(const void* at, void* to, uint32_t bytes, cubecore::simt::Access how) {
-  look({reinterpret_cast<uintptr_t>(at), bytes, code_of(__builtin_return_address(0)), false, false,
-        false, how == cubecore::simt::Access::CACHED});
-  memcpy(to, at, bytes);
+uint64_t cubecore_simt_old_value(uint64_t bits) {
+  if (block.runs && counts.on && counts.atomic != nullptr) ++counts.atomic->used;
+  return bits;
 }
 
-void cubecore_simt_store(void* at, const void* from, uint32_t bytes, cubecore::simt::Access) {
-  access_at(at, bytes, true, false, __builtin_return_address(0));
-  memcpy(at, from, bytes);
+void cubecore_simt_atomic_store(void* at, uint32_t bytes, uint64_t bits) {
+  memcpy(reinterpret_cast<void*>(host_of(at)), &bits, bytes);
+}
+
+void cubecore_simt_load(const void* at, void* to, uint32_t bytes, cubecore::simt::Access how) {
+  const uintptr_t from = host_of(at);
+  look({from, bytes, code_of(__builtin_return_address(0)), false, false, false,
+        how == cubecore::simt::Access::CACHED});
+  memcpy(to, reinterpret_cast<const void*>(from), bytes);
+}
+
+void cubecore_simt_store(void* at, const void* from, uint32_t bytes, cubecore::simt::Access how) {
+  const uintptr_t to = host_of(at);
+  look({to, bytes, code_of(__builtin_return_address(0)), true, false, false,
+        how == cubecore::simt::Access::CACHED});
+  memcpy(reinterpret_cast<void*>(to), from, bytes);
 }
 
 void cubecore_simt_drop_line(const void* at) {
@@ -361,6 +389,7 @@ bool cubecore_simt_in_gm(const void* pointer) {
 
 void cubecore_simt_assert(const char* condition, const Where* at) {
   block.runs = false;
+  threads_ub = 0;
   std::string got = std::string(condition) + " is false in thread " + std::to_string(block.thread) +
                     " of block " + std::to_string(block.number);
   cubecore_refuse("an assertion", "hold", got.c_str(), at);

@@ -29,6 +29,7 @@ _WRITTEN_BY_HAND = frozenset(
     {
         *("asc_get_phy_buf_addr", "asc_get_block_idx", "asc_get_block_num", "asc_dcci_single"),
         *("asc_set_copy_pad_val", "asc_set_ndim_pad_count", "asc_set_ndim_pad_value"),
+        "asc_sync_data_barrier",
         *(*_CLEANED_WHOLE, *_ATOMICS),
     }
 )
@@ -45,6 +46,12 @@ inline void asc_sync_mte2(int32_t id, CUBECORE_AT) {
 inline void asc_sync_mte3(int32_t id, CUBECORE_AT) {
   AscendC::detail::raise_flag(AscendC::HardEvent::MTE3_S, id, at);
   AscendC::detail::await_flag(AscendC::HardEvent::MTE3_S, id, at);
+}
+enum mem_dsb_t : uint64_t { DSB_ALL, DSB_DDR, DSB_UB, DSB_SEQ };
+inline void asc_sync_data_barrier(mem_dsb_t arg, CUBECORE_AT) {
+  constexpr const char* memories[] = {"DSB_ALL", "DSB_DDR", "DSB_UB", "DSB_SEQ"};
+  cubecore::issue("asc_sync_data_barrier", at, memories[arg]);
+  cubecore_flush(&at);
 }
 template <typename T>
 inline void asc_set_copy_pad_val(T value, CUBECORE_AT) {

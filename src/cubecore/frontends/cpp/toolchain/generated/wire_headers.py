@@ -62,6 +62,7 @@ LAUNCH_NAME = "cubecore_launch.h"
 _TYPES: dict[Any, str] = {
     ctypes.c_char: "char",
     ctypes.c_char_p: "const char*",
+    ctypes.c_double: "double",
     ctypes.c_int32: "int32_t",
     ctypes.c_int64: "int64_t",
     ctypes.c_uint32: "uint32_t",
@@ -90,9 +91,8 @@ def wire_headers() -> Iterator[tuple[str, str]]:
     yield TCUBETILING_NAME, tcubetiling_header()
     yield LAUNCH_NAME, launch_header()
     numbers = "".join(f"constexpr uint32_t {n} = {getattr(wire, n)}u;\n" for n in _CONSTANTS)
-    records = map(
-        record, (wire.Step, wire.Read, wire.Records, wire.Head, wire.Box, wire.SimtFinding)
-    )
+    of_threads = wire.SimtFinding, wire.ThreadCounts
+    records = map(record, (wire.Step, wire.Read, wire.Records, wire.Head, wire.Box, *of_threads))
     parts = (numbers, *(enumeration(*each) for each in _ENUMERATIONS), *records)
     text = _namespace("", "\n".join(parts))
     yield "cubecore_records.h", _WRITTEN.format(source="wire", includes=_INTEGERS) + text

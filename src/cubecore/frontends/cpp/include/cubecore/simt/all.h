@@ -9,6 +9,7 @@
 #include <cubecore/simt/identity.h>
 #include <cubecore/simt/launch.h>
 #include <cubecore/simt/older.h>
+#include <cubecore/simt/small_floats.h>
 #include <cubecore/simt/sync.h>
 #include <cubecore/simt/vectors.h>
 #include <cubecore/simt/warp.h>

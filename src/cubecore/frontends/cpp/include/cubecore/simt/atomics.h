@@ -34,7 +34,7 @@ template <typename T, typename F>
 CUBECORE_SIMT T atomically(T* address, F&& of) {
   const T old = of_bits<T>(cubecore_simt_atomic(address, sizeof(T)));
   cubecore_simt_atomic_store(address, sizeof(T), bits_of(of(old)));
-  return old;
+  return of_bits<T>(cubecore_simt_old_value(bits_of(old)));
 }
 
 template <typename T>

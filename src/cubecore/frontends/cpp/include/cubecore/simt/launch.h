@@ -18,8 +18,8 @@ namespace cubecore::simt {
 constexpr uint64_t LOW_ADDRESSES = 1ull << 32;  // those of local memories
 
 template <typename F>
-inline Call call_of(const F& thread) {
-  return {[](const void* context) { (*static_cast<const F*>(context))(); }, &thread};
+inline Call call_of(const F& thread, bool takes_structs = false) {
+  return {[](const void* context) { (*static_cast<const F*>(context))(); }, &thread, takes_structs};
 }
 
 template <typename F>
@@ -59,7 +59,7 @@ template <typename... P, typename... A>
 inline void call_block(void (*function)(P...), const dim3& threads, const Where& at, A&&... given) {
   std::tuple<std::decay_t<P>...> held(static_cast<std::decay_t<P>>(for_threads(given))...);
   auto thread = [&] { std::apply(function, held); };
-  const Call call = call_of(thread);
+  const Call call = call_of(thread, (std::is_class_v<std::decay_t<P>> || ...));
   cubecore_simt_block(&call, &threads, &at);
 }
 

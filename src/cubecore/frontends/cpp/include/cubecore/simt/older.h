@@ -1,11 +1,42 @@
 // Earlier spellings of SIMT code, without pages: `AscendC::Simt`, as public files have them.
 #pragma once
 
+#include "cubecore/seam/enums.h"
 #include "cubecore/simt/atomics.h"
 #include "cubecore/simt/identity.h"
 #include "cubecore/simt/launch.h"
+#include "cubecore/simt/rounding.h"
 
 namespace AscendC::Simt {
+
+namespace detail {
+constexpr cubecore::simt::Round round_of(RoundMode mode) {
+  using cubecore::simt::Round;
+  return mode == RoundMode::CAST_FLOOR                                    ? Round::RD
+         : mode == RoundMode::CAST_CEIL                                   ? Round::RU
+         : mode == RoundMode::CAST_ROUND                                  ? Round::RNA
+         : mode == RoundMode::CAST_TRUNC || mode == RoundMode::CAST_ZERO  ? Round::RZ
+         : mode == RoundMode::CAST_ODD                                    ? Round::RO
+                                                                          : Round::RN;
+}
+template <typename To, RoundMode mode, typename From>
+inline To cast(From x, bool saturating) {
+  if constexpr (std::is_integral_v<To> && !std::is_integral_v<From>)
+    return cubecore::simt::integer_of<To>(x, round_of(mode));
+  else if constexpr (std::is_integral_v<To>)
+    return static_cast<To>(x);
+  else
+    return cubecore::simt::real_of<To>(x, round_of(mode), saturating);
+}
+}  // namespace detail
+template <typename To, typename From, RoundMode mode>
+inline To Cast(From x) {
+  return detail::cast<To, mode>(x, false);
+}
+template <typename To, typename From, RoundMode mode>
+inline To CastSat(From x) {
+  return detail::cast<To, mode>(x, !std::is_same_v<To, float>);
+}
 
 using Dim3 = ::dim3;
 

@@ -15,6 +15,7 @@ namespace cubecore::simt {
 struct Call {
   void (*thread)(const void* context);
   const void* context;
+  bool takes_structs;  // which may hold addresses in UB, as vector code has them
 };
 
 enum class Warp : uint32_t { SHUFFLE, UP, DOWN, XOR, ALL, ANY, BALLOT, ACTIVE, ADD, MAX, MIN };
@@ -30,6 +31,14 @@ enum class Access : uint32_t { CACHED, PAST_CACHE };
 #define CUBECORE_FIXED const
 #endif
 
+// Calls at which lanes wait stay where they are in the text: what the compiler joins, moves or copies
+// would have other lanes at it (GCC has options for that, thread_flags.py).
+#ifdef __clang__
+#define CUBECORE_TOGETHER __attribute__((convergent, noduplicate, nomerge))
+#else
+#define CUBECORE_TOGETHER
+#endif
+
 extern "C" {
 extern CUBECORE_FIXED dim3 cubecore_threadIdx, cubecore_blockIdx, cubecore_blockDim,
     cubecore_gridDim;
@@ -43,12 +52,14 @@ void cubecore_simt_block(const cubecore::simt::Call* call, const dim3* threads,
                          const cubecore::Where* at);
 // Says the most threads that a function runs on, and its registers a thread (0: by the threads).
 void cubecore_simt_bounds(uint32_t threads, uint32_t registers);
-uint64_t cubecore_simt_warp(cubecore::simt::Warp what, cubecore::simt::Lane type, uint64_t value,
-                            int32_t argument, int32_t width);
-void cubecore_simt_barrier();
+CUBECORE_TOGETHER uint64_t cubecore_simt_warp(cubecore::simt::Warp what, cubecore::simt::Lane type,
+                                              uint64_t value, int32_t argument, int32_t width);
+CUBECORE_TOGETHER void cubecore_simt_barrier();
 void cubecore_simt_fence(bool of_grid);
 // Begins an atomic access, and stores its result; nothing else runs in between.
 uint64_t cubecore_simt_atomic(const void* at, uint32_t bytes);
+// The old value of the last atomic access, where it is used: the compiler drops the call elsewhere.
+__attribute__((const)) uint64_t cubecore_simt_old_value(uint64_t bits);
 void cubecore_simt_atomic_value();
 bool cubecore_simt_runs();  // a thread, not vector code
 void cubecore_simt_atomic_store(void* at, uint32_t bytes, uint64_t bits);

@@ -1,15 +1,17 @@
 """Calls of threads: what is written of memory when one begins, and what it leaves."""
 
 import ctypes
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cubecore.frontends.cpp.launch.messages import Message, words
 from cubecore.frontends.cpp.launch.recording.simt.findings import ThreadCall, logged
-from cubecore.frontends.cpp.wire import SimtFinding
+from cubecore.frontends.cpp.wire import SimtFinding, ThreadCounts
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.vector.simt.thread_function import ThreadFunction
+from cubecore.isa.vector.simt.thread_work import ThreadWork
 from cubecore.layouts import Runs
 
 if TYPE_CHECKING:
@@ -28,16 +30,18 @@ class ThreadCalls:
 
     def __init__(self, names: "Names") -> None:
         self._names, self._count = names, 0
+        self._begun: set[tuple[str, int]] = set()
+        self._shares: dict[int, ThreadWork] = {}
 
     def begins(self, native_core: "NativeCore", message: Message) -> bytes:
         """Return what is written of global memory, and of UB where vector code calls threads."""
         is_grid = message.word()
         native_core.hand_over()
         core = native_core.handle.core
+        if is_grid:  # the first core's first call: nothing else has been issued
+            return _arrays(core.gm)
         core.flush()
         told = _arrays(core.gm)
-        if is_grid:
-            return told
         # The bytes of UB up to the last one that is written: those behind it are nobody's.
         memory = core.memory(Mem.UB)
         assert memory is not None
@@ -46,27 +50,57 @@ class ThreadCalls:
         marks = np.packbits(memory.valid[:end] != 0, bitorder="little")
         return told + words(end) + memory.data[:end].tobytes() + marks.tobytes()
 
-    def ends(self, native_core: "NativeCore", message: Message) -> None:
-        """Take what a call has left: findings, and the bytes that it wrote."""
+    def ends(self, native_core: "NativeCore", message: Message, kernel: int) -> None:
+        """Take what a call has left: findings, and the bytes that it wrote.
+
+        `kernel` is the number of the kernel's location.
+        """
         at, library = message.word(), message.text() or b""
         is_grid, threads, blocks = message.word(), message.word(), message.word()
+        at = kernel if is_grid else at
         call = ThreadCall(library, bool(is_grid), threads, blocks, self._names.locations[at])
         size, count = ctypes.sizeof(SimtFinding), message.word()
         found = [SimtFinding.from_buffer_copy(message.raw(size)) for _ in range(count)]
+        block, at_once = message.word(), message.word()
+        works = [self._work(message) for _ in range(message.word())]
         gm = native_core.handle.core.gm
         for _ in range(message.word()):
             _mark(gm, message.word(), message.raw(message.word()))
         # A kernel of threads holds nothing of UB behind its end; a function that vector code calls
         # does, and later instructions must find there what its threads left.
-        template = ThreadFunction(number=self._count)
-        if not is_grid:
+        work = works[0] if works else None
+        if is_grid:
+            works = [replace(each, starts=each.calls * len(works)) for each in works]
+            self._shares = dict(enumerate(works))
+            template = ThreadFunction(number=self._count, work=self._shares.pop(0, None))
+        else:
+            begun = (str(native_core.handle.core.id), block)
+            if work is not None and begun not in self._begun:
+                self._begun.add(begun)
+                work = replace(work, starts=at_once)
             read, changed = (_runs(message.raw(UB_BYTES // 8)) for _ in range(2))
             values = message.raw(sum(high - low for low, high in changed))
-            template = ThreadFunction(number=self._count, read=read, written=changed, values=values)
+            template = ThreadFunction(
+                number=self._count, read=read, written=changed, values=values, work=work
+            )
+        self._issue(native_core, template, at)
+        logged(native_core, call, found)
+
+    def shares(self, native_core: "NativeCore", message: Message, kernel: int) -> None:
+        """Issue the blocks that a core takes of a kernel of threads, which the first core ran."""
+        work = self._shares.pop(message.word(), None)
+        if work is not None and work.calls:
+            self._issue(native_core, ThreadFunction(number=self._count, work=work), kernel)
+
+    def _issue(self, native_core: "NativeCore", template: ThreadFunction, at: int) -> None:
         self._count += 1
         kinds = np.array([self._names.kind(template)], np.uint32)
         native_core.take(kinds, np.array(template.addresses, np.int64), at)
-        logged(native_core, call, found)
+
+    @staticmethod
+    def _work(message: Message) -> ThreadWork:
+        counts = ThreadCounts.from_buffer_copy(message.raw(ctypes.sizeof(ThreadCounts)))
+        return ThreadWork(*(getattr(counts, field.name) for field in fields(ThreadWork)))
 
 
 def _arrays(gm: "GlobalMemory") -> bytes:
