@@ -6,8 +6,7 @@ import pytest
 
 import cubecore
 from cubecore.dtypes import element_type
-from cubecore.isa.vector.registers.operations.convert import _hybrid
-from cubecore.numerics.codes import HIFLOAT8, codes_of, numbers
+from cubecore.numerics.codes import HIFLOAT8, codes_of, hybrid, numbers
 from frontends.cpp.cpp_kernels import needs_compiler
 
 pytestmark = [needs_compiler, pytest.mark.sweep]
@@ -63,7 +62,7 @@ def test_hifloat8_of_pairs(module, source, dtype, name):
     # Kernels of threads cannot turn saturation on: the functions that saturate do not.
     assert getattr(module, f"{source}_{name}")[64, 32](x, z.view("u1")).clean
     kind = element_type("float32" if dtype == "f4" else "float16")
-    exact = x.astype("f8") if name.startswith("rna") else _hybrid(x.astype("f8"), kind)
+    exact = x.astype("f8") if name.startswith("rna") else hybrid(x.astype("f8"), kind)
     assert (z == codes_of(exact, HIFLOAT8)).all()
 
 
