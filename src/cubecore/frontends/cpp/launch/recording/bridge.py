@@ -387,14 +387,9 @@ class Bridge:
             self._calls = ThreadCalls(self.names)
         return self._calls
 
-    def _simt_begins(self, native_core: NativeCore, message: Message) -> bytes:
-        return self._thread_calls().begins(native_core, message)
-
-    def _simt_ends(self, native_core: NativeCore, message: Message) -> None:
-        self._thread_calls().ends(native_core, message, self.names.location_number(self._begin))
-
-    def _simt_share(self, native_core: NativeCore, message: Message) -> None:
-        self._thread_calls().shares(native_core, message, self.names.location_number(self._begin))
+    def _simt(self, native_core: NativeCore, message: Message) -> bytes | None:
+        kernel = self.names.location_number(self._begin)
+        return self._thread_calls().answer(native_core, message, kernel)
 
     def _constant(self, native_core: NativeCore, message: Message) -> bytes:
         """Return where a constant of a library begins in it, its bytes, and its global address."""
@@ -455,9 +450,9 @@ class Bridge:
         Asks.DUMP_REGISTER: _dump_register,
         Asks.MATMUL: _matmul,
         Asks.CONSTANT: _constant,
-        Asks.SIMT_BEGINS: _simt_begins,
-        Asks.SIMT_ENDS: _simt_ends,
-        Asks.SIMT_SHARE: _simt_share,
+        Asks.SIMT_BEGINS: _simt,
+        Asks.SIMT_ENDS: _simt,
+        Asks.SIMT_SHARE: _simt,
     }
     """The method that answers each kind of question of a core."""
 

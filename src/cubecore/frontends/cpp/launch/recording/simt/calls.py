@@ -8,7 +8,7 @@ import numpy as np
 
 from cubecore.frontends.cpp.launch.messages import Message, words
 from cubecore.frontends.cpp.launch.recording.simt.findings import ThreadCall, logged
-from cubecore.frontends.cpp.wire import SimtFinding, ThreadCounts
+from cubecore.frontends.cpp.wire import Asks, SimtFinding, ThreadCounts
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.vector.simt.thread_function import ThreadFunction
 from cubecore.isa.vector.simt.thread_work import ThreadWork
@@ -32,6 +32,14 @@ class ThreadCalls:
         self._names, self._count = names, 0
         self._begun: set[tuple[str, int]] = set()
         self._shares: dict[int, ThreadWork] = {}
+
+    def answer(self, native_core: "NativeCore", message: Message, kernel: int) -> bytes | None:
+        """Answer a message; `kernel` is the number of the kernel's location."""
+        if message.what == Asks.SIMT_BEGINS:
+            return self.begins(native_core, message)
+        take = self.ends if message.what == Asks.SIMT_ENDS else self.shares
+        take(native_core, message, kernel)
+        return None
 
     def begins(self, native_core: "NativeCore", message: Message) -> bytes:
         """Return what is written of global memory, and of UB where vector code calls threads."""
