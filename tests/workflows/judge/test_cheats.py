@@ -71,6 +71,16 @@ def test_an_input_that_a_launch_leaves_has_no_mark(tmp_path) -> None:
     assert "not-of-a-launch" not in marks
 
 
+def test_a_value_that_an_output_begins_with_has_no_mark(tmp_path) -> None:
+    task = TASK.replace('{"z": x + y}', '{"z": np.zeros_like(x)}')
+    text = (
+        f"{HEAD}\ndef answer(x, y):\n    z = np.zeros_like(x)\n"
+        "    nothing[1](x=x, y=y, z=z)\n    return z\n"
+    )
+    marks = {mark["id"] for mark in judged(tmp_path, text, task, "answer").cheating}
+    assert "not-of-a-launch" not in marks
+
+
 def test_a_task_whose_results_have_no_inputs_needs_no_read(tmp_path) -> None:
     task = TASK.replace("x + y", "np.zeros_like(x)")
     text = (

@@ -101,12 +101,14 @@ def _bytes(array: Array) -> Array:
 
 
 def _is_left(raw: Array, arrays: Sequence[_LaunchArray], inputs: Sequence[Array]) -> bool:
-    """Return whether a result is an input that a launch was given and left as it was.
+    """Return whether a result is an array that a launch was given and left: an input, or one value.
 
-    An operator that updates an array in place may have nothing to update.
+    An operator that updates an array in place may have nothing to update; one that reports a fault
+    writes over the value that its output begins with where it finds one.
     """
-    given = any(np.array_equal(each.data, raw) for each in arrays)
-    return given and any(np.array_equal(_bytes(each), raw) for each in inputs)
+    given = [each for each in arrays if np.array_equal(each.data, raw)]
+    plain = any((each.values == each.values[:1]).all() for each in given)
+    return bool(given) and (plain or any(np.array_equal(_bytes(each), raw) for each in inputs))
 
 
 def _is_part(result: Array, outputs: Sequence[_LaunchArray]) -> bool:
