@@ -20,6 +20,10 @@ def _array(memory, name, length):
 
 REWRITTEN = {
     "add<<<8, nullptr, stream>>>(x, y);": "CUBECORE_LAUNCH((add), (8, nullptr, stream), (x, y));",
+    "__ubuf__ float w[8]; reinterpret_cast<half*>(w + 4); reinterpret_cast<half*>(v);": (
+        f"{_array('UB', 'w', 8)} reinterpret_cast<half*>(::cubecore::plain_pointer(w) + 4); "
+        "reinterpret_cast<half*>(v);"
+    ),
     "f<a, b><<<n, 0, s>>>(g(x), (y));": "CUBECORE_LAUNCH((f<a, b>), (n, 0, s), (g(x), (y)));",
     "ns::f<a<b>><<<n, 0, s>>>();": "CUBECORE_LAUNCH((ns::f<a<b>>), (n, 0, s), ());",
     "__global__ [aicore] void k() {}": "__global__  void k() {}",

@@ -347,16 +347,17 @@ _ARRAY_NAME = re.compile(r"ArrayOf<[^;]*?> (\w+) = ")
 def _addresses(
     text: str, code: list[Token], arrays: list[tuple[int, int, str]]
 ) -> Iterator[tuple[int, int, str]]:
-    """Yield the edits that take an array's plain pointer where it is cast to a number."""
+    """Yield the edits that take an array's plain pointer where it, or one behind it, is cast."""
     names = {name for _, _, made in arrays for name in _ARRAY_NAME.findall(made)}
     for number, token in enumerate(code):
         if token.text != "reinterpret_cast" or number + 1 >= len(code):
             continue
         close = closing_angle(code, number + 1)
-        if [t.text for t in code[close + 1 : close + 4 : 2]] != ["(", ")"]:
+        if close + 3 >= len(code) or code[close + 1].text != "(":
             continue
         kind, name = text[code[number + 1].end : code[close].start], code[close + 2]
-        if name.text in names and kind.strip().endswith(("int64_t", "intptr_t")):
+        alone = code[close + 3].text in {")", "+"}
+        if alone and name.text in names and kind.strip().endswith(("int64_t", "intptr_t", "*")):
             yield name.start, name.end, f"::cubecore::plain_pointer({name.text})"
 
 

@@ -90,6 +90,10 @@ template <typename T>
 inline T* plain_pointer(T* pointer) {
   return pointer;
 }
+template <typename T>
+inline const T& plain_pointer(const T& other) {  // another variable of an array's name
+  return other;
+}
 
 template <Mem mem, typename T, uint64_t length>
 inline ArrayOf<mem, T> local_array(CUBECORE_AT) {
