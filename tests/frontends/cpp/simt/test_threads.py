@@ -217,7 +217,8 @@ def test_a_tile_turns_behind_a_barrier(of, synced):
         assert run.clean
         assert (z.reshape(32, 32) == x.reshape(32, 32).T).all()
     else:
-        assert ids(run) == ["simt-race", "uninitialised"]
+        # One cause: what a thread reads too early is neither written yet nor safe to write later.
+        assert ids(run) == ["simt-race"]
 
 
 def test_dynamic_memory_is_what_the_launch_asks_for(of):

@@ -42,7 +42,7 @@ class _ThreadFinding:
     """A finding in its words: of one thread, in one call."""
 
     def __init__(self, native_core: "NativeCore", call: ThreadCall, found: SimtFinding) -> None:
-        self._core, self._call, self._found = native_core, call, found
+        self._core, self._call, self.found = native_core, call, found
 
     def line(self, code: int) -> Location:
         """Return the user's line before a place in the code."""
@@ -55,12 +55,12 @@ class _ThreadFinding:
     @property
     def who(self) -> str:
         """The thread that did it."""
-        return self.thread(self._found.block, self._found.thread)
+        return self.thread(self.found.block, self.found.thread)
 
     @property
     def bytes(self) -> str:
         """The bytes of the access."""
-        found = self._found
+        found = self.found
         first = found.address
         if found.in_ub:
             return f"bytes [{first}, {first + found.bytes}) of UB"
@@ -78,27 +78,50 @@ class _ThreadFinding:
     @property
     def message(self) -> str:
         """The sentence."""
-        return _SENTENCES[SimtKinds(self._found.kind)](self)
+        return _SENTENCES[SimtKinds(self.found.kind)](self)
 
     @property
     def is_one_barrier(self) -> bool:
         """True where threads wait at one line of the text, of which the compiler has two copies."""
-        found = self._found
+        found = self.found
         is_barrier = found.kind == SimtKinds.BARRIER and not found.other_writes
         return is_barrier and self.line(found.code) == self.line(found.other)
+
+    @property
+    def kind(self) -> str:
+        """The id of its kind."""
+        return _KINDS[SimtKinds(self.found.kind)]
+
+    @property
+    def is_race(self) -> bool:
+        """True of two accesses that nothing orders."""
+        return self.found.kind in {SimtKinds.RACE, SimtKinds.BLOCK_RACE}
+
+    @property
+    def lines(self) -> frozenset[Location]:
+        """The lines of its accesses: two threads race both ways where each has both."""
+        return frozenset((self.line(self.found.code), self.line(self.found.other)))
+
+    def follows(self, race: "_ThreadFinding") -> bool:
+        """Return whether it reads what the write of a race brings, which comes too late."""
+        mine, its = self.found, race.found
+        if mine.kind != SimtKinds.UNINITIALISED or mine.in_ub != its.in_ub:
+            return False
+        meets = mine.address < its.address + its.bytes and its.address < mine.address + mine.bytes
+        return meets and self.line(mine.code) in race.lines
 
     # --- by kind
 
     def out_of_bounds(self) -> str:
         """Return the sentence of an access outside of memory."""
-        found = self._found
+        found = self.found
         what = self.access(found.writes)
         need = "static and dynamic memory of its block" if found.in_ub else "an array"
         return f"{self.who} must stay inside {need}, got a {what} of {self.bytes}{self._times}"
 
     def misaligned(self) -> str:
         """Return the sentence of an access off its alignment."""
-        found = self._found
+        found = self.found
         what = self.access(found.writes)
         size = found.bytes
         return (
@@ -112,7 +135,7 @@ class _ThreadFinding:
 
     def race(self) -> str:
         """Return the sentence of two accesses that nothing orders."""
-        found = self._found
+        found = self.found
         first = self.thread(found.other_block, found.other_thread)
         how = "writes" if found.writes else "reads"
         other = "wrote" if found.other_writes else "read"
@@ -130,7 +153,7 @@ class _ThreadFinding:
 
     def barrier(self) -> str:
         """Return the sentence of a barrier that not all threads reach."""
-        found = self._found
+        found = self.found
         if found.other_writes:
             rest = f"{plural(found.number, 'thread')} of {found.bytes} have ended"
         else:
@@ -140,7 +163,7 @@ class _ThreadFinding:
 
     def lane(self) -> str:
         """Return the sentence of a value of a lane that takes no part."""
-        found = self._found
+        found = self.found
         lane = f"lane {found.number}, which is not active here"
         return f"{self.who} takes a value of {lane}{self._times}"
 
@@ -153,7 +176,7 @@ class _ThreadFinding:
 
     def stale(self) -> str:
         """Return the sentence of a load from a line that another core has changed."""
-        found = self._found
+        found = self.found
         first = self.thread(found.other_block, found.other_thread)
         return (
             f"{self.who} reads {self.bytes}, which {first} wrote at"
@@ -168,7 +191,7 @@ class _ThreadFinding:
 
     @property
     def _times(self) -> str:
-        times = self._found.times
+        times = self.found.times
         return f" ({times} times at this line)" if times > 1 else ""
 
 
@@ -186,10 +209,15 @@ _SENTENCES = {
 
 
 def logged(native_core: "NativeCore", call: ThreadCall, found: Sequence[SimtFinding]) -> None:
-    """Log the findings of a call."""
-    for each in found:
-        thread_finding = _ThreadFinding(native_core, call, each)
-        if thread_finding.is_one_barrier:
+    """Log the findings of a call, without those that another one is the cause of."""
+    findings = [_ThreadFinding(native_core, call, each) for each in found]
+    races = dict[frozenset[Location], _ThreadFinding]()
+    for finding in findings:
+        if finding.is_race:
+            races.setdefault(finding.lines, finding)
+    for finding in findings:
+        if finding.is_one_barrier or (finding.is_race and races[finding.lines] is not finding):
             continue
-        kind, where = _KINDS[SimtKinds(each.kind)], thread_finding.line(each.code)
-        native_core.handle.log(kind, thread_finding.message, "a thread", where)
+        if not any(finding.follows(race) for race in races.values()):
+            where = finding.line(finding.found.code)
+            native_core.handle.log(finding.kind, finding.message, "a thread", where)
