@@ -95,7 +95,7 @@ def test_every_name_of_the_c_api_is_a_function():
         if name.startswith("asc_") and any("2201" in f.kind.archs for f in forms(name, "2201"))
     }
     by_hand = {"asc_get_phy_buf_addr", "asc_get_block_idx", "asc_get_block_num", "asc_dcci_single"}
-    by_hand |= {"asc_set_copy_pad_val"}
+    by_hand |= {"asc_set_copy_pad_val", "asc_sync_data_barrier"}
     by_hand |= {f"asc_dcci_entire_{where}" for where in ("all", "ub", "out", "atomic")}
     assert wanted == {*names("2201")} | by_hand
     assert {f"{name}_sync" for name in ("asc_add", "asc_mmad")} <= {
@@ -104,8 +104,9 @@ def test_every_name_of_the_c_api_is_a_function():
 
 
 def test_every_function_compiles():
+    flags = {name: "PIPE_V, PIPE_MTE3, EVENT_ID1" for name in ("asc_sync_notify", "asc_sync_wait")}
     lines = [
-        f"{name}({', '.join('p' if pointer else '1' for pointer in pointers)});"
+        f"{name}({flags.get(name) or ', '.join('p' if is_one else '1' for is_one in pointers)});"
         for name, pointers in calls("2201")
         if not name.endswith("_sync")
     ]
