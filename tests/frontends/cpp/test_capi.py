@@ -104,7 +104,7 @@ def test_every_name_of_the_c_api_is_a_function():
 
 
 def test_every_function_compiles():
-    flags = {name: "PIPE_V, PIPE_MTE3, EVENT_ID1" for name in ("asc_sync_notify", "asc_sync_wait")}
+    flags = dict.fromkeys(("asc_sync_notify", "asc_sync_wait"), "PIPE_V, PIPE_MTE3, EVENT_ID1")
     lines = [
         f"{name}({flags.get(name) or ', '.join('p' if is_one else '1' for is_one in pointers)});"
         for name, pointers in calls("2201")
