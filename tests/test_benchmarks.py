@@ -123,6 +123,15 @@ UNTIMED = {
         ("copy_gm_to_ubuf_nd", "copy_gm_to_ubuf_ndim"),
         "the work of copy_gm_to_ubuf_align_v2 in more dimensions",
     ),
+    **dict.fromkeys(
+        (
+            f"compare_{how}{one}"
+            for how in ("eq", "ne", "lt", "le", "gt", "ge")
+            for one in ("", "s")
+        ),
+        "the work of vcmp, by any count",
+    ),
+    **dict.fromkeys(("select_bits", "select_bits_number"), "the work of vsel, by any count"),
     "broadcast": "the work of copy_ubuf_to_ubuf, its shapes from memory",
     **dict.fromkeys(("reduce_max", "reduce_min"), "the work of vcmax and vcmin by a count"),
 }

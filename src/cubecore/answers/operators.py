@@ -51,7 +51,7 @@ class TimedOperator:
 
     @property
     def text(self) -> str:
-        """Where the cycles go."""
+        """The cycles by their place."""
         title = _operator_title(self.problem, self.chip.name)
         return "\n".join([title, *timeline_lines(self.timeline, self.interval)]) + "\n"
 

@@ -127,7 +127,7 @@ class TilingPlan(Presented):
 
     @property
     def ties(self) -> int:
-        """How many of the alternatives, the first ones, are as fast within the model's error."""
+        """The number of first alternatives that are as fast within the model's error."""
         limit = (1 + TIED) * self.predicted.cycles
         return sum(ranked.predicted.cycles <= limit for ranked in self.alternatives)
 
@@ -232,7 +232,7 @@ class TilingPlan(Presented):
 
     @property
     def _ties(self) -> str:
-        """How many alternatives are as fast within the model's error."""
+        """The number of alternatives that are as fast within the model's error."""
         if not self.ties:
             return ""
         first = "the first is" if self.ties == 1 else f"the first {self.ties} are"

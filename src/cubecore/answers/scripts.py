@@ -193,7 +193,7 @@ class TimedLaunch(Presented):
 
     @property
     def text(self) -> str:
-        """Where the cycles go, the findings, and the advice and changes that were asked for."""
+        """Cycles by their place, the findings, and the advice and changes that were asked for."""
         lines = [self.title, *([self.rough] if self.rough else [])]
         lines += timeline_lines(self.timeline, self.interval)
         lines += _hottest_lines(self.lines, self.timeline.cycles)
@@ -329,7 +329,7 @@ class ScriptTime:
 
     @property
     def text(self) -> str:
-        """Where the cycles of every launch go, and what was tried."""
+        """The cycles of every launch by their place, and what was tried."""
         parts = [launch.text for launch in self.launches]
         if self.trials is not None:
             parts.append("\n".join(_trial_lines(self.trials)))

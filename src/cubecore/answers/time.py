@@ -79,7 +79,7 @@ class Timed(Presented):
 
     @property
     def text(self) -> str:
-        """Where the cycles go, the causes, and the changes that were asked for."""
+        """The cycles by their place, the causes, and the changes that were asked for."""
         lines = [problem_line(self.request), *timeline_lines(self.timeline, self.interval)]
         if self.reasons:
             lines += ["", *reasons_lines(self.reasons, self.timeline.cycles)]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SCHEMA = "cubecore.judge/1"
 DONE, STOPPED = "done", "stopped"
 REQUEST, FAULT = "request", "fault"
-"""How a judgement fails otherwise: by a request that does not fit, or by cubecore's own fault."""
+"""Other ways to fail: by a request that does not fit, or by cubecore's own fault."""
 _SHOWN_FINDINGS = 10
 _COUNTED = ("right", "wrong", "refused", "late", "not run", "too large", "uncomparable")
 

@@ -1,4 +1,4 @@
-"""What the program finds on this machine: versions, compiler, cache, chips and extras."""
+"""The program's findings on this machine: versions, compiler, cache, chips and extras."""
 
 import os
 import platform
@@ -39,7 +39,7 @@ class Diagnosis:
 
     @property
     def faults(self) -> tuple[Probe, ...]:
-        """What is there and does not work."""
+        """Parts that are there and do not work."""
         return tuple(item for item in self.items if item.is_fault)
 
     @property

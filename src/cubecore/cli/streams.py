@@ -14,7 +14,7 @@ DONE, FOUND, BAD_REQUEST, INTERRUPTED, READER_GONE = 0, 1, 2, 130, 141
 LANGUAGES = ("en", "zh")
 _LANG = "--lang"
 _VARIABLES = ("CUBECORE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
-"""What gives the language, the first one that is set; ours is for programs that samples run."""
+"""Variables of the language, the first one that is set; ours is for programs that samples run."""
 _chosen = [""]
 
 

@@ -38,7 +38,7 @@ SHORT_STEPS = 64
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much a search does, by the word for it.
+    """The effort of a search, by the word for it.
 
     `timed` changes a round are timed at most, of which none is `near` times slower than the best by
     the walk; `walked` where trees have to be walked. The search ends behind so many `rounds`; once

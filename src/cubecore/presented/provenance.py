@@ -19,7 +19,7 @@ _DIGITS = 16
 
 @dataclass(frozen=True, slots=True)
 class PageProvenance:
-    """Where a page comes from: what made it, when, of which inputs, about which chip.
+    """The origin of a page: what made it, when, of which inputs, about which chip.
 
     `inputs` has the SHA-256 of each file that was read, by its name; `chip` is empty for a page
     about several.

@@ -16,7 +16,7 @@ _Reason = tuple[str, str, str]
 
 @dataclass(eq=False, slots=True)
 class _Line:
-    """What is added up of a line, over all cores."""
+    """The sums of a line, over all cores."""
 
     location: Location | None
     instructions: int = 0

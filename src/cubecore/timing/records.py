@@ -44,7 +44,7 @@ class Segment:
 
     @property
     def inside(self) -> Iterator["Segment"]:
-        """What happened inside of it, as segments whose pipes are lanes of the pipe."""
+        """The events inside of it, as segments whose pipes are lanes of the pipe."""
         for part in self.parts:
             times = self.end + part.start, self.end + part.end
             yield Segment(part.lane, part.name, *times, cause=part.cause, line=part.line)
@@ -52,7 +52,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class LineTime:
-    """What one source line, reached by one path of calls, takes of a launch.
+    """The part of a launch that one source line, reached by one path of calls, takes.
 
     `location` is None for what a kernel does before its first instruction. Cycles are averages over
     the cores, as `Timeline` has them: over all lines they add up to its pipes and its stalls.

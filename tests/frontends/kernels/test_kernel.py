@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -14,8 +15,15 @@ from cubecore.errors import DeadlockError
 from cubecore.frontends.capi.pointer import RuntimeInt
 from cubecore.frontends.kernels.host_tensors import unbroken
 
-HERE = os.path.relpath(__file__)
+ROOT = Path(__file__).resolve().parents[3]
+HERE = os.path.relpath(__file__, ROOT)
 ODD_LANES = 0x5555555555555555
+
+
+@pytest.fixture(autouse=True)
+def _at_the_root(monkeypatch):
+    """Name files from the checkout on, wherever another module's tests have gone."""
+    monkeypatch.chdir(ROOT)
 
 
 def line_of(function, text):

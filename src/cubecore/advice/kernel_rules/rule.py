@@ -23,7 +23,7 @@ _WIDTH = 96
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What a rule found: the line, what to say of it, and what the launch takes without it.
+    """A rule's finding: the line, what to say of it, and what the launch takes without it.
 
     `better` is the changed launch, or the cycles that it takes at least; None of what the timing
     model charges nothing for. `tried` says what was changed. `moves_less` says that it moves fewer
@@ -115,7 +115,7 @@ class KernelAdvice:
 
     @property
     def remedy(self) -> str:
-        """What a kernel's author does about it."""
+        """The change that a kernel's author makes."""
         return RULES[self.rule].remedy
 
     @property

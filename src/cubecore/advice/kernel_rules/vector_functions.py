@@ -35,7 +35,7 @@ class _Function:
 
     @cached_property
     def work(self) -> Sequence[UnitWork]:
-        """What the unit runs."""
+        """The program that the unit runs."""
         return work_of(self.template.program)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a kernel shows: lines, matrices of memory, lanes of registers."""
+"""Output of a kernel: lines, matrices of memory, lanes of registers."""
 
 import sys
 from collections.abc import Callable, Sequence

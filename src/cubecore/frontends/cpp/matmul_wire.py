@@ -27,7 +27,7 @@ class MatmulBits(IntEnum):
 
 
 class MatmulAsk(IntEnum):
-    """What the recorder is asked for."""
+    """The requests to the recorder."""
 
     RUN = 0  # a call on this AIC
     SEND = 1  # it is sent to the AIC

@@ -77,7 +77,7 @@ class SimtKinds(IntEnum):
 
 
 class HostAsks(IntEnum):
-    """What host code asks for: `cubecore/host/device.h` has the same, for any host compiler."""
+    """The requests of host code: `cubecore/host/device.h` has the same, for any host compiler."""
 
     LAUNCH = 0
     ALLOCATE = 1
@@ -211,13 +211,13 @@ class SimtFinding(ctypes.Structure):
 
 
 class ThreadCounts(ctypes.Structure):
-    """What the threads of a core have done, as `ThreadWork` has it."""
+    """The work of a core's threads, as `ThreadWork` has it."""
 
     _fields_ = tuple((field.name, c_double) for field in fields(ThreadWork))
 
 
 class Records(ctypes.Structure):
-    """What the core that runs has recorded, in pages that Python sees."""
+    """The records of the core that runs, in pages that Python sees."""
 
     _fields_ = (
         ("kinds", c_uint32 * CAPACITY),

@@ -259,7 +259,7 @@ class ReadyLaunch:
     arguments: Json
     tensors: dict[str, tuple[HostTensor, GlobalTensor]]
     recorded: dict[CoreId, InstructionTrace]
-    """What each core has issued."""
+    """The issues of each core."""
     issues: Issues
     debugger: LaunchDebugger | None
 

@@ -8,7 +8,7 @@ from cubecore.aliases import Json
 from cubecore.errors import refuse, unable
 
 MARKS = ("outputs", "scratch")
-"""What the parameters of a kernel may be marked as."""
+"""The marks that parameters of a kernel may have."""
 
 
 def parameters_of(body: object) -> list[str]:

@@ -218,7 +218,7 @@ class InstructionCost:
 
 @dataclass(frozen=True, slots=True)
 class InnerCall:
-    """What happens inside of an instruction: a call on a lane of its own, at a line.
+    """An event inside of an instruction: a call on a lane of its own, at a line.
 
     `start` and `end` are cycles before the instruction's end, so negative. `cause` is what it
     waited for, empty where it started as soon as it could.
@@ -252,7 +252,7 @@ class Instruction(Template, CapiForms, RegisterUse, Placement):
     carried: ClassVar[bool] = False
     """True if it stands for a function of architecture 3510's class API: its C API lacks it."""
     atomically: ClassVar[str] = ""
-    """What two accesses of global memory by any cores have in common that may meet; "": nothing."""
+    """The common name of accesses of global memory, by any cores, that may meet; "": nothing."""
     to_partner: ClassVar[bool] = False
     """True of a copy into a memory of another part of the AI Core (`isa.mte.partner`)."""
     is_function: ClassVar[bool] = False

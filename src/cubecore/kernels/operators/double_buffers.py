@@ -11,7 +11,7 @@ _UNIT_BYTES = 256
 
 @dataclass(frozen=True, slots=True)
 class DoubleBuffers:
-    """Where the first of two buffers lies in UB, and bytes to the second; and where all end."""
+    """The place of the first of two buffers in UB, and bytes to the second; and where all end."""
 
     places: Mapping[str, tuple[int, int]]
     end: int

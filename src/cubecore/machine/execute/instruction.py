@@ -97,7 +97,7 @@ class Cores(Protocol):
 
 
 class ComputeStep(NamedTuple):
-    """How an instruction is made: what cores compute, who follows it, what they remember.
+    """The way to make an instruction: what cores compute, who follows it, what they remember.
 
     `known` are bound instructions by their local addresses, so that those are not looked at again.
     """

@@ -44,7 +44,7 @@ def word_of(size: int) -> np.dtype[Any]:
 
 
 class Marks:
-    """What is known of a tensor's bytes.
+    """The marks of a tensor's bytes.
 
     `whole` while each byte of it is known to have its mark; `scratch`: they are not needed
     afterwards.

@@ -91,7 +91,7 @@ class CoreOrder:
         self._unraised: Flag | None = None
         """The flag of the first wait that holds a pipe, if it was never set before."""
         self._at_hand: Clock = [0] * len(PIPES)
-        """What the next instruction knows when it is issued."""
+        """The order that the next instruction knows when it is issued."""
         self._version = 0
         self._seen = [0] * len(PIPES)
 

@@ -1,4 +1,4 @@
-"""What a core's watch finds, in words: races, lost results, flags, lines of the data cache."""
+"""Findings of a core's watch, in words: races, lost results, flags, lines of the data cache."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What each leaf of a program did: cycles, stalls and bytes, as a log that NumPy adds up.
+"""The work of each leaf of a program: cycles, stalls and bytes, as a log that NumPy adds up.
 
 A walk appends a number for each block of leaves that it issues, and a pair for what an instruction
 takes. A period that is skipped is a range of the log and how often it happens again.

@@ -21,7 +21,7 @@ class Turn(Protocol):
 
 
 class Hub(Protocol):
-    """What gives the turns."""
+    """The giver of turns."""
 
     def switch(self) -> object:
         """End the turn of the function that calls this."""

@@ -60,7 +60,7 @@ class UnnamedOperator(Exception):  # noqa: N818 - says why a row is not timed
 
 @dataclass(frozen=True, slots=True)
 class ProfileRow:
-    """What a row says of its operator: its type, where it ran, the shapes of its arrays."""
+    """An operator as its row has it: its type, where it ran, the shapes of its arrays."""
 
     kind: str
     task: str

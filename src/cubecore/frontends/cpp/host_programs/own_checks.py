@@ -12,7 +12,7 @@ _LAUNCHES = frozenset({"<<<", "ACLRT_LAUNCH_KERNEL"})
 _SUCCESS = frozenset({"0", "EXIT_SUCCESS", "ACL_SUCCESS"})
 _ENDS = frozenset({"abort", "_Exit", "quick_exit"})
 _STATUS = "ACL_"
-"""What names of the runtime's return codes begin with: they say nothing of results."""
+"""The beginnings of names of the runtime's return codes: they say nothing of results."""
 _LEFT_OUT = frozenset({"space", "comment", "string", "raw"})
 
 _Code = Sequence[Token]

@@ -162,7 +162,7 @@ class Memory(Protocol):
 
 
 class Caller(Protocol):
-    """Who calls a function of a binding, and runs the operators that it calls."""
+    """The caller of a binding's function, and runs the operators that it calls."""
 
     def answer(self, memory: Memory, text: str) -> int | bytes:
         """Answer what the binding says."""

@@ -1,4 +1,4 @@
-"""What a core reads of its launch, and the blocks that it runs in turns."""
+"""Facts that a core reads of its launch, and the blocks that it runs in turns."""
 
 from collections.abc import Callable
 

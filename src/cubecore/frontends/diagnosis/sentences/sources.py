@@ -1,4 +1,4 @@
-"""Where bytes that lack a value come from: the calls that wrote some of them, or none."""
+"""Origins of bytes that lack a value: the calls that wrote some of them, or none."""
 
 from itertools import pairwise
 
@@ -52,7 +52,7 @@ class ReadSource:
 
     @property
     def filled(self) -> tuple[int, int]:
-        """How many of the bytes read the writer's line wrote, and in how many calls."""
+        """The number of bytes read that the writer's line wrote, and in how many calls."""
         assert self.writer is not None
         template, _, where = self.core.issues[self.writer]
         spans = list[tuple[int, int]]()

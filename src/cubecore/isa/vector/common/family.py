@@ -27,7 +27,7 @@ LATE_MOVED = PageTypes(("uint8", "uint16", "uint32", "uint64"))
 """On 3510 what moves whole elements takes, each as bits."""
 
 BYTES_BY_COUNT = {"counted_types": BYTES}
-"""What public kernels do, and a 910B3 computes: the bits of each element, by a count alone."""
+"""As public kernels have it, and a 910B3 computes: the bits of each element, by a count alone."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What the threads of a core do, by kind, and the rough time that it takes.
+"""Work of a core's threads, by kind, and the rough time that it takes.
 
 A block's time is a sum: its longest chain of loads that wait for each other, at the latency of
 global memory; the lines that its warps ask for; the rows of UB's banks; operations; barriers. A
@@ -15,7 +15,7 @@ from cubecore.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ThreadWork:
-    """What the threads of one core do. Accesses are a warp's, of up to 8 B a lane.
+    """The work of the threads of one core. Accesses are a warp's, of up to 8 B a lane.
 
     `starts` are blocks that begin, each counted once for each core that the launch has; `calls`
     calls of threads. `miss_rounds` are trips of loops, of the block's slowest warp, of which a load

@@ -21,7 +21,7 @@ _OF_ROWS = frozenset({REDUCED, ROW})
 
 @dataclass(frozen=True, eq=False)
 class PassValue:
-    """What a step makes: lanes of a tile, or one number a row.
+    """A step's result: lanes of a tile, or one number a row.
 
     `operation` is the register instruction, of a reduction its mode; of inputs and vectors
     `number` says which.
@@ -78,7 +78,7 @@ class Passes:
 
     @property
     def row_values(self) -> tuple[PassValue, ...]:
-        """What there is of one number a row."""
+        """The values of one number a row."""
         return tuple(value for each in self.passes for value in (*each.reduced, *each.rows))
 
 

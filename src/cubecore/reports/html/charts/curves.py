@@ -40,7 +40,7 @@ class Axis(Protocol):
 
     @property
     def name(self) -> str:
-        """What is varied."""
+        """The quantity that is varied."""
 
     @property
     def values(self) -> Sequence[Value]:

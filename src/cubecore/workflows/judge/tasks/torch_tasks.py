@@ -25,7 +25,7 @@ _LIMIT = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """How a task's cases are called: a ModelNew, of the submission or in `text`.
+    """The call of a task's cases: a ModelNew, of the submission or in `text`.
 
     `binding` is C++ that the task itself has, and `module` its name in Python.
     """

@@ -1,4 +1,4 @@
-"""What a bound call is to the runtime: its instructions as records, but for their numbers."""
+"""A bound call as the runtime has it: its instructions as records, but for their numbers."""
 
 import ctypes
 from functools import lru_cache

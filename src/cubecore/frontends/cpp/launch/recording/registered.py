@@ -1,4 +1,4 @@
-"""What a host program's file says of its kernels."""
+"""Kernels as a host program's file registers them."""
 
 from cubecore.lazy_dataclass import dataclass
 

@@ -50,7 +50,7 @@ _ZERO = "AscendC::Reg::MaskMergeMode::ZEROING"
 
 
 class _Shape:
-    """How a form is written: parameters behind dst, and what is passed; `{R}` is a register."""
+    """The writing of a form: parameters behind dst, and what is passed; `{R}` is a register."""
 
     def __init__(self, parameters: str, passed: str, *, scalar: bool = False) -> None:
         self.parameters, self.passed, self.scalar = parameters, passed, scalar

@@ -1,1 +1,1 @@
-"""How the vector unit issues a vector function: what its calls ask of it, when each starts, why."""
+"""Issue of a vector function: what its calls ask of it, when each starts, why."""

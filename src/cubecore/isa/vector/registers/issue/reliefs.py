@@ -1,4 +1,4 @@
-"""What bounds a vector function: its cycles again, with one limit of the unit left out."""
+"""Limits of a vector function: its cycles again, with one limit of the unit left out."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

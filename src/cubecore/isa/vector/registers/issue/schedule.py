@@ -1,4 +1,4 @@
-"""When each instruction of a vector function starts, and what it waited for.
+"""The start of each instruction of a vector function, and what it waited for.
 
 The unit takes instructions in order into a window, issues those whose operands are there out of
 order, the oldest first, and forgets them in order. What it may hold and the cycles of a loop's
@@ -23,7 +23,7 @@ _ENTER_AT_ONCE = 8
 
 
 class Wait(Enum):
-    """What kept an instruction from starting earlier."""
+    """The reason why an instruction did not start earlier."""
 
     ORDER = "the instructions before it"
     OPERAND = "an operand"
@@ -49,7 +49,7 @@ class Started(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class VectorUnit:
-    """What a chip's vector unit may hold, and its own cycles (the chip's facts `vf_*`).
+    """The room of a chip's vector unit, and its own cycles (the chip's facts `vf_*`).
 
     `slots` are the instructions that compute of a cycle.
     """

@@ -106,7 +106,7 @@ def lines_of(program: RegisterProgram, work: Sequence[UnitWork]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What all calls of one kind have in common."""
+    """The common part of all calls of one kind."""
 
     port: Port | None
     cycles: int
