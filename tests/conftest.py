@@ -63,6 +63,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: not MADE_ONCE & set(getattr(item, "fixturenames", ())))
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _at_the_root(pytestconfig: pytest.Config) -> None:
+    """Begin each module in the checkout, by which files are named, wherever another one has gone."""
+    os.chdir(pytestconfig.rootpath)
+
+
 @pytest.fixture
 def drawn_seed(request: pytest.FixtureRequest) -> int:
     """Return the seed of what a test draws: the same in every ordinary run, a new one in sweeps."""

@@ -20,12 +20,6 @@ HERE = os.path.relpath(__file__, ROOT)
 ODD_LANES = 0x5555555555555555
 
 
-@pytest.fixture(autouse=True)
-def _at_the_root(monkeypatch):
-    """Name files from the checkout on, wherever another module's tests have gone."""
-    monkeypatch.chdir(ROOT)
-
-
 def line_of(function, text):
     """Return the number of the first line of a function's source that holds `text`."""
     from inspect import getsourcelines
