@@ -65,7 +65,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True, scope="module")
 def _at_the_root(pytestconfig: pytest.Config) -> None:
-    """Begin each module in the checkout, by which files are named, wherever another one has gone."""
+    """Begin each module in the checkout, by which files are named, wherever another one went."""
     os.chdir(pytestconfig.rootpath)
 
 
