@@ -1,6 +1,7 @@
 """The text of every kind of finding in each dialect that can have it, as a whole line."""
 
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -55,6 +56,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     os.chdir(path)
     yield path
     os.chdir(before)
+
+
+_API_NAMES = re.compile(
+    r"\b(?:asc_\w+|vec_\w+|[A-Z][a-z]+[A-Z]\w+|MTE\d|UB|GM|L1|L0[ABC]|AIV|AIC|PIPE_\w+)\b"
+)
+
+
+@pytest.mark.parametrize("dialect", TEXTS)
+def test_each_name_that_a_text_prints_is_explained(dialect: str) -> None:
+    for kind, text in TEXTS[dialect].items():
+        for name in (kind, *_API_NAMES.findall(text)):
+            assert cubecore.explain(name).text, name
 
 
 def name_of(kind: str) -> str:
