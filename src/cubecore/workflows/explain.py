@@ -52,7 +52,6 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
     'rule'
     """
     target = None if chip_name is None else chip(chip_name)
-    name = name.removeprefix("PIPE_")  # as flags of a kernel spell a pipe
     ids = [rule.id for rule in rules()]
     if name.upper() in ids:
         return Explanation(name.upper(), "rule", explain_rule(name.upper()))
@@ -63,8 +62,7 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
         return told
     if called := _called(lambda spelling: spelling == name):
         return _about_instruction(name, called, target)
-    # Python's masks take the width as an argument, which C's names end with.
-    if (told := _register(name) or _register(f"{name}_b32")) is not None:
+    if (told := _register(name)) is not None:
         return told
     if (reason := why_not(name)) is not None:
         text = f"{name}: not modelled\n\n{reason}\n"

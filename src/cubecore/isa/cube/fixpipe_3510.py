@@ -19,10 +19,9 @@ from cubecore.isa.cube.fixpipe_post import (
     POST_TARGETS,
     UNCERTAIN_POST,
     WITHOUT_REGISTERS,
-    has_factor,
     post_need,
 )
-from cubecore.isa.cube.fixpipe_registers import with_nz2nd
+from cubecore.isa.cube.fixpipe_registers import is_ordinary, with_nz2nd
 from cubecore.isa.declare.common_3510 import ARCH, L2_HINTS
 from cubecore.isa.declare.instruction import (
     Instruction,
@@ -365,7 +364,8 @@ class SetReluAlpha(Instruction):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Ordinary numbers or 0."""
-        if has_factor(self.config) and has_factor(self.config >> 32):
+        factors = self.config & SCALE_MASK, self.config >> 32 & SCALE_MASK
+        if all(map(is_ordinary, factors)):
             return []
         need = "hold no infinity, NaN or subnormal number"
         return [Violation(f"{self.name}.config", need, f"{self.config:#x}")]

@@ -9,9 +9,11 @@ from dataclasses import replace
 
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
+from cubecore.isa.cube.fixpipe_registers import is_ordinary
 from cubecore.isa.declare.common_3510 import ARCH
 from cubecore.isa.declare.instruction import Instruction, Pipe, instruction, param
 from cubecore.isa.declare.registers import Registers
+from cubecore.numerics.quantisation import SCALE_MASK
 
 NO_POST = "NoConv"
 _RESULTS = {"B8": "int8", "S4": "int4", "S16": "int16"}
@@ -30,14 +32,6 @@ UNCERTAIN_POST = (
     "broadcast_en writes the first row of the tile to all rows: the page says that data is "
     "broadcast along M",
 )
-_TOP = 0xFF
-"""The exponent of infinities and NaN."""
-
-
-def has_factor(bits: int) -> bool:
-    """True if a float32's upper 19 bits are an ordinary number or 0."""
-    exponent, fraction = bits >> 23 & 0xFF, bits >> 13 & 0x3FF
-    return exponent != _TOP and (exponent != 0 or not fraction)
 
 
 def post_need(mode: str, source: str) -> str | None:
@@ -80,7 +74,7 @@ class SetQuantPost(Instruction):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """The factor is an ordinary number or 0."""
-        if has_factor(self.config):
+        if is_ordinary(self.config & SCALE_MASK):
             return []
         need = "hold no infinity, NaN or subnormal number in bits 31 to 13"
         return [Violation(f"{self.name}.config", need, f"{self.config:#x}")]

@@ -8,6 +8,15 @@ from cubecore.isa.declare.archs import Kirin
 from cubecore.isa.declare.instruction import Instruction, Pipe, instruction, param
 from cubecore.isa.declare.registers import Registers
 
+_TOP = 0xFF
+"""The exponent of infinities and NaN."""
+
+
+def is_ordinary(bits: int) -> bool:
+    """True if the lower 32 bits are those of a float32 that is an ordinary number or 0."""
+    exponent, fraction = bits >> 23 & 0xFF, bits & 0x7FFFFF
+    return exponent != _TOP and (exponent != 0 or not fraction)
+
 
 def with_nz2nd(
     registers: Registers, nd_num: int, src_nd_stride: int, dst_nd_stride: int
@@ -32,8 +41,7 @@ class SetLreluAlpha(Instruction):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """An ordinary number or 0, as the parameters of ReLU are (asc-devkit, relu_pre)."""
-        exponent, fraction = self.alpha >> 23 & 0xFF, self.alpha & 0x7FFFFF
-        if exponent != 0xFF and (exponent or not fraction):
+        if is_ordinary(self.alpha):
             return []
         need = "be no infinity, NaN or subnormal number"
         return [Violation(f"{self.name}.alpha", need, f"{self.alpha:#010x}")]

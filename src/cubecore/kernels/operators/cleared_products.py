@@ -5,6 +5,7 @@ matmuls start.
 """
 
 from dataclasses import replace
+from functools import cache
 
 from cubecore.dtypes import element_type
 from cubecore.isa.catalogue import instruction_named
@@ -28,11 +29,11 @@ def cleared(product: Launch) -> Launch:
     cores = cores_with(product, before=[WaitFlagDev(flag_id=READY)])
     total = sum(tensor.size_bytes for tensor in product.tensors if tensor.output)
     share = align_up(ceil_div(total, 2 * len(cores)), DATA_BLOCK_BYTES)
-    trees: dict[int, tuple[Program, Var]] = {}
+    clearing = cache(_clearing)
     for number in range(2 * len(cores)):
         first = min(number * share, total)
         count = min(share, total - first)
-        program, c = trees[count] = trees.get(count) or _clearing(count)
+        program, c = clearing(count)
         core = cores[number // 2].core
         cores.append(CoreProgram(core, program, {c: ("c", first)}, sub=1 + number % 2))
     tensors = tuple(replace(tensor, zeroed=False) for tensor in product.tensors)

@@ -6,6 +6,7 @@ times; bringing back adds a token's k rows up, each times its weight, in float32
 """
 
 from collections.abc import Iterator
+from functools import cache, partial
 
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
@@ -99,18 +100,14 @@ def moe_launch(
     by_turn = turns >= tokens
     total = turns if by_turn else tokens
     share = ceil_div(total, cores)
-    make = tree_of or MoeTree
-    trees: dict[int, MoeTree] = {}
+    tree = cache(partial(tree_of or MoeTree, shape, back=back))
     programs = []
     for core, first in enumerate(range(0, total, share)):
         count = min(share, total - first)
         if by_turn:
-            tree = trees.get(count) or make(shape, count, tokens, back=back)
-            programs.append(tree.on_core(core, turn=first, token=0))
+            programs.append(tree(count, tokens).on_core(core, turn=first, token=0))
         else:
-            tree = trees.get(count) or make(shape, turns, count, back=back)
-            programs.append(tree.on_core(core, turn=0, token=first))
-        trees[count] = tree
+            programs.append(tree(turns, count).on_core(core, turn=0, token=first))
     return Launch(tuple(_tensors(shape, back=back)), tuple(programs), KIND)
 
 

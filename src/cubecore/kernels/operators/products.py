@@ -7,6 +7,7 @@ faster where the weights are large.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache, partial
 
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
@@ -102,16 +103,13 @@ def weight_quant_launch(
 
     `tree_of` makes the tree of a core's rows of the weights, A2's if None.
     """
-    make = tree_of or Conversion
     product = product_launch(chip, _HALF, m=shape.m, n=shape.n, k=shape.k)
     cores = cores_with(product, before=[WaitFlagDev(flag_id=READY)])
     share = ceil_div(shape.k, 2 * len(cores))
-    trees: dict[int, Conversion] = {}
+    tree = cache(partial(tree_of or Conversion, shape))
     for number in range(2 * len(cores)):
         count = max(min(share, shape.k - number * share), 0)
-        tree = trees.get(count) or make(shape, count)
-        trees[count] = tree
-        cores.append(tree.on_core(cores[number // 2].core, number % 2, number * share))
+        cores.append(tree(count).on_core(cores[number // 2].core, number % 2, number * share))
     tensors = [
         TensorSpec("w", shape.k * shape.n),
         TensorSpec("scale", 2 * shape.n),

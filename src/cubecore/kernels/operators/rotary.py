@@ -6,6 +6,7 @@ works on the heads of a token at a time, with two buffers.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import cache, partial
 
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
@@ -73,14 +74,11 @@ def rotary_launch(
     """
     cores = cores or chip.require("aiv_count", "an operator")
     share = ceil_div(shape.tokens, cores)
-    make = tree_of or RotaryTree
-    trees: dict[int, RotaryTree] = {}
-    programs = []
-    for core, first in enumerate(range(0, shape.tokens, share)):
-        count = min(share, shape.tokens - first)
-        tree = trees.get(count) or make(shape, count)
-        trees[count] = tree
-        programs.append(tree.on_core(core, first))
+    tree = cache(partial(tree_of or RotaryTree, shape))
+    programs = [
+        tree(min(share, shape.tokens - first)).on_core(core, first)
+        for core, first in enumerate(range(0, shape.tokens, share))
+    ]
     return Launch(tuple(_tensors(shape)), tuple(programs), KIND)
 
 

@@ -6,6 +6,7 @@ Kernels that scale a tile while the next one is multiplied are faster.
 """
 
 from dataclasses import replace
+from functools import cache, partial
 
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
@@ -67,7 +68,6 @@ def scaled(product: Launch, shape: QuantShape, tree_of: "type[Scaling] | None" =
 
     `tree_of` makes the tree of a core's share, A2's if None.
     """
-    make = tree_of or Scaling
     signals = (
         FftsCrossCoreSync(on="FIX", mode=0, flag_id=_ALL_DONE),
         WaitFlagDev(flag_id=_ALL_DONE),
@@ -80,14 +80,14 @@ def scaled(product: Launch, shape: QuantShape, tree_of: "type[Scaling] | None" =
     extent = shape.m if by_rows else shape.n
     each = ceil_div(extent, len(numbers))
     each = each if by_rows else align_up(each, LANES)
-    trees: dict[int, Scaling] = {}
+    tree = cache(partial(tree_of or Scaling, shape))
     for number, (core, sub) in enumerate(numbers):
         first = min(number * each, extent)
         count = min(each, extent - first)
         rows, columns = (count, shape.n) if by_rows else (shape.m, count)
-        tree = trees.get(count) or make(shape, rows, columns)
-        trees[count] = tree
-        cores.append(tree.on_core(core, sub, *((first, 0) if by_rows else (0, first))))
+        cores.append(
+            tree(rows, columns).on_core(core, sub, *((first, 0) if by_rows else (0, first)))
+        )
     tensors = [
         TensorSpec("scale", 4 * shape.n),
         TensorSpec("token_scale", 4 * shape.m),

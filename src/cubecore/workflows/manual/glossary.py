@@ -39,7 +39,13 @@ def glossary() -> tuple[Term, ...]:
 
 
 def term_named(word: str) -> Term | None:
-    """Return the term that has a word among its names; case does not matter."""
-    wanted = word.lower()
+    """Return the term that has a word among its names; case does not matter.
+
+    A pipe is named as flags of kernels spell it, too: PIPE_V.
+    """
+    from cubecore.timing.pipes.queues import NAMES
+
+    pipe = word.removeprefix("PIPE_")
+    wanted = (pipe if pipe in NAMES else word).lower()
     named = (t for t in glossary() if wanted in map(str.lower, t.names))
     return next(named, None) or next((t for t in glossary() if t.has_form(word)), None)

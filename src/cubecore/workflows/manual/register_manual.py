@@ -13,9 +13,13 @@ _UNTYPED = frozenset({Form.BARRIER, Form.AR})
 
 
 def registers_called(name: str) -> tuple[RegisterOperation, ...]:
-    """Return the register instructions with a name: in C++ with or without namespace, or in C."""
+    """Return the register instructions with a name: in C++ with or without namespace, in C, Python.
+
+    Python's masks take their width as an argument, with which C's names end.
+    """
     bare = next((name[len(n) :] for n in _NAMESPACES if name.startswith(n)), name)
-    return tuple(each for each in operations().values() if bare in _names(each))
+    wanted = {bare, f"{bare}_b32"}
+    return tuple(each for each in operations().values() if not wanted.isdisjoint(_names(each)))
 
 
 def spellings_of_registers() -> tuple[str, ...]:

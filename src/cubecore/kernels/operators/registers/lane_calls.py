@@ -8,7 +8,7 @@ from cubecore.isa.vector.registers.operations.catalogue import operations
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.build.register_calls import FunctionCalls, Issued
 from cubecore.kernels.operators.double_buffers import DoubleBuffers
-from cubecore.kernels.operators.tile import float_code
+from cubecore.kernels.operators.tile import LANES, float_code
 
 FLOAT, _BITS = element_type("float32"), element_type("uint32")
 _STORES_THEN_LOADS = ("VEC_STORE", 1)
@@ -63,6 +63,11 @@ class LaneCalls:
         call = Call(operations()["UpdateMask"], _BITS, _BITS)
         self.calls.take(call, self.where, results=(result,), scalar=lanes)
         return result
+
+    def masks(self, lanes: int) -> list[int]:
+        """Return the masks of so many lanes, 64 at a time: whole registers, and a tail."""
+        whole, rest = divmod(lanes, LANES)
+        return [self.all] * whole + ([self.count(rest)] if rest else [])
 
     def load(self, address: int, dtype: ElementType, mode: str, of: object) -> int:
         """Load a register; loads `of` one thing go into one variable."""

@@ -26,12 +26,10 @@ def _summing(shape: MoeShape, buffers: DoubleBuffers, tile: Tile) -> Issued:
     calls = LaneCalls(Location("moe.py", 0, "moe_unpermute"))
     size, dtype = shape.dtype.size_bytes, shape.dtype
     rows, weights, result = (buffers.first(name) for name in ("rows", "weights", "result"))
-    whole, rest = divmod(tile.columns, LANES)
-    masks = [calls.all] * whole + ([calls.count(rest)] if rest else [])
     # The sum of 64 columns stays in a register while the rows go by, each with its weight in all
     # lanes: nothing goes back to UB before the last row. Products are rounded before they are
     # added, as on A2.
-    for chunk, mask in enumerate(masks):
+    for chunk, mask in enumerate(calls.masks(tile.columns)):
         column = chunk * LANES * size
         total = calls.operate("Duplicate", scalar=0.0, mask=calls.all)
         for row in range(tile.rows):

@@ -27,11 +27,9 @@ def _turning(shape: RotaryShape, buffers: DoubleBuffers, heads: int) -> Issued:
     calls = LaneCalls(Location("rotary.py", 0, "rotary"))
     size, dtype = shape.dtype.size_bytes, shape.dtype
     at = {name: buffers.first(name) for name in buffers.places}
-    whole, rest = divmod(shape.half, LANES)
-    masks = [calls.all] * whole + ([calls.count(rest)] if rest else [])
     # Cosines and sines of 64 columns serve all heads and stay in registers; of each head both
     # halves are loaded once. Loads of a tail reach into the buffer behind, which is of its region.
-    for chunk, mask in enumerate(masks):
+    for chunk, mask in enumerate(calls.masks(shape.half)):
         column = chunk * LANES * size
         cos, sin = (calls.widened(at[name] + column, dtype, mask, name) for name in ("cos", "sin"))
         for head in range(heads):

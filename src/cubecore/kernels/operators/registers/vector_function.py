@@ -147,9 +147,7 @@ class _Writer(LaneCalls):
         """Compute what there is of one number a row, 64 rows at a time."""
         # Numbers of rows lie one behind another: here a lane is a row, and results get buffers of
         # their own, so that nothing is stored where another row is still to be loaded.
-        whole, rest = divmod(self.rows, LANES)
-        masks = [self.all] * whole + ([self.count(rest)] if rest else [])
-        for chunk, mask in enumerate(masks):
+        for chunk, mask in enumerate(self.masks(self.rows)):
             lanes: dict[PassValue, int] = {}
             for each in now.rows:
                 for source in each.sources:
