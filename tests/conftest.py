@@ -4,10 +4,11 @@ And how Hypothesis draws: the same examples in every ordinary run, new ones in s
 """
 
 import fcntl
+import gc
 import json
 import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -37,29 +38,43 @@ def pytest_configure(config: pytest.Config) -> None:
     ordinary = config.option.markexpr == ORDINARY
     settings.register_profile("chosen", deadline=None, database=None, derandomize=ordinary)
     settings.load_profile("chosen")
+    gc.disable()  # all that a collection makes is there to the end: half its time was gc's
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
+    """Make sweeps of the cases of a thinned test that an ordinary run leaves out.
+
+    An ordinary run does not even collect sweeps, but one of each test that it would otherwise lack:
+    they are half of all tests. By its id a case is found there with `-m ""`.
+    """
+    yield
+    config, calls = metafunc.config, metafunc._calls
+    marker = metafunc.definition.get_closest_marker("thinned")
+    if marker is not None and not config.getoption(WHOLE):
+        name = metafunc.definition.name
+        drawn = sorted(calls, key=lambda call: crc32(f"{name}[{call.id}]".encode()))
+        for call in drawn[-(-len(drawn) // marker.args[0]) :]:
+            call.marks.append(pytest.mark.sweep.mark)
+    if config.option.markexpr == ORDINARY:
+        whole = metafunc.definition.get_closest_marker("sweep") is not None
+        drawn = [c for c in calls if not whole and all(m.name != "sweep" for m in c.marks)]
+        calls[:] = drawn or calls[:1]
 
 
 MADE_ONCE = {"published"}
 
 
-@pytest.hookimpl(tryfirst=True)  # before the marker expression chooses
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Make sweeps of the cases that an ordinary run leaves out, and order the others.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests of the published points one after another.
 
-    The tests of the published points run one after another, so that no process waits for what one
-    of them makes, which takes longest of all.
+    No process waits then for what one of them makes, which takes longest of all.
     """
-    cases: dict[tuple[str, str], list[pytest.Item]] = {}
-    for item in items:
-        if item.get_closest_marker("thinned") and not config.getoption(WHOLE):
-            name = item.originalname if isinstance(item, pytest.Function) else item.name
-            cases.setdefault((str(item.path), name), []).append(item)
-    for of_test in cases.values():
-        marker = of_test[0].get_closest_marker("thinned")
-        assert marker is not None
-        drawn = sorted(of_test, key=lambda item: crc32(item.name.encode()))
-        for item in drawn[-(-len(drawn) // marker.args[0]) :]:
-            item.add_marker(pytest.mark.sweep)
     items.sort(key=lambda item: not MADE_ONCE & set(getattr(item, "fixturenames", ())))
 
 
