@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cubecore.kernels.matmul.launch import matmul_launch
-from cubecore.kernels.operators.cleared_products import cleared
+from cubecore.kernels.operators.products.cleared import cleared
 from cubecore.tiling.model.problem import Problem
 from harness import A2, expected, make_tiling, run_product
 from kernels.cases import draw_operands

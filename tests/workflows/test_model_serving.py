@@ -111,7 +111,10 @@ def test_a_models_name_is_answered_with_where_its_config_is():
         "config.json fetches it and prints the path)"
     )
     assert_refused(cli("model", "Qwen/Qwen3-8B", *DECODE), line)
-    assert_refused(cli("model", "a/b/c", *DECODE), "cannot read a/b/c: no such file")
+    bare = line.replace("read Qwen/", "read ").replace("download Qwen/", "download OWNER/")
+    assert_refused(cli("model", "Qwen3-8B", *DECODE), bare)
+    for path in ("a/b/c", "config.json", "folder/config.json"):
+        assert_refused(cli("model", path, *DECODE), f"cannot read {path}: no such file")
 
 
 # --- memory

@@ -14,7 +14,7 @@ from cubecore.units import INT32_MAX
 
 _FILE = "config.json"
 _MOST_BYTES = 1 << 24
-_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
+_NAME = re.compile(r"(?:[\w-][\w.-]*/)?[\w-][\w.-]*(?<!\.json)", re.ASCII)
 """A model's name as hubs have it: the owner's, and the model's own."""
 
 
@@ -118,9 +118,10 @@ def read_config(config: object) -> Config:
 
 def _no_file_of(name: str) -> str:
     """Return where the config of a model lies, of which the name alone is given."""
+    on_hub = name if "/" in name else f"OWNER/{name}"
     return (
         f"cannot read {name}: no such file; if it is a model's name, give the path of its "
-        f"{_FILE}, which is among the model's files on its hub (hf download {name} {_FILE} "
+        f"{_FILE}, which is among the model's files on its hub (hf download {on_hub} {_FILE} "
         "fetches it and prints the path)"
     )
 

@@ -4,25 +4,24 @@ Each core walks its share in tiles with two buffers, or with one where two do no
 tile, the Vector unit computes in float32, MTE3 writes the result back.
 """
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from typing import Protocol
 
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
-from cubecore.errors import refuse
 from cubecore.isa.catalogue import instruction_named
-from cubecore.isa.program.expr import Expr
-from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.launch import Launch, TensorSpec
+from cubecore.isa.program.tree import Program
 from cubecore.isa.scalar.sync import PipeBarrier
-from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign, CopyUbufToGmAlign
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.build.flags import Flags, Ring, of_tiles
 from cubecore.kernels.elementwise import KIND, on_vector_core
 from cubecore.kernels.operators.functions import FUNCTIONS, Function, TileBuffers
+from cubecore.kernels.operators.long_rows import LongRowTree, row_pieces
 from cubecore.kernels.operators.tile import LANES, Tile, float_code
-from cubecore.kernels.operators.wide import narrowed, widened
+from cubecore.kernels.operators.wide import narrowed, quantised, widened
 from cubecore.lazy_dataclass import dataclass
 from cubecore.units import DATA_BLOCK_BYTES, align_up, ceil_div
 
@@ -91,18 +90,27 @@ def operator_launch(problem: OperatorProblem, chip: Chip, cores: int | None = No
     Raises
     ------
     RequestError
-        If no row fits in the Unified Buffer.
+        If no tile fits in the Unified Buffer.
     """
     share = share_of(problem, cores or chip.require("aiv_count", "an operator"))
     layout = _layout(problem, chip, share.length)
-    return launch_of_shares(problem, share, lambda length: _Tree(problem, layout, length))
+    if layout is not None:
+        return launch_of_shares(problem, share, lambda length: _Tree(problem, layout, length))
+    pieces = row_pieces(problem.function, problem.columns, problem.dtype, chip)
+    slots = slots_of(problem, 0)
+    return launch_of_shares(problem, share, partial(LongRowTree, pieces, slots))
 
 
 class ShareTree(Protocol):
     """The tree of all cores whose shares have one length."""
 
-    def on_core(self, core: int, first: int) -> CoreProgram:
-        """Return the share of a core that begins at element `first`."""
+    @property
+    def program(self) -> Program:
+        """The program of such a core."""
+
+    @property
+    def slots(self) -> Mapping[str, Var]:
+        """Its slots, by the names of `slots_of`."""
 
 
 def launch_of_shares(
@@ -110,8 +118,12 @@ def launch_of_shares(
 ) -> Launch:
     """Return the launch of an operator, with one tree for each length of a share."""
     once = cache(tree_of)
-    programs = tuple(once(length).on_core(core, first) for core, length, first in share.begins())
-    return Launch(tuple(_tensors_of(problem)), programs, KIND)
+    programs = []
+    for core, length, first in share.begins():
+        tree, begins = once(length), slots_of(problem, first)
+        slots = {var: begins[name] for name, var in tree.slots.items()}
+        programs.append(on_vector_core(core, tree.program, slots))
+    return Launch(tuple(_tensors_of(problem)), tuple(programs), KIND)
 
 
 def slots_of(problem: OperatorProblem, first: int) -> dict[str, tuple[str, int]]:
@@ -144,11 +156,14 @@ def _tensors_of(problem: OperatorProblem) -> Iterator[TensorSpec]:
         yield TensorSpec("sum", size, output=True)
 
 
-def _layout(problem: OperatorProblem, chip: Chip, share: int) -> _Layout:
-    """Return the largest tile up to `_TILE_BYTES` that fits, with two buffers or one."""
+def _layout(problem: OperatorProblem, chip: Chip, share: int) -> _Layout | None:
+    """Return the largest tile up to `_TILE_BYTES` that fits, with two buffers or one.
+
+    None if not even one row does.
+    """
     function = problem.function
     # Two buffers overlap loads with work, so that half a tile in two buffers goes before a whole
-    # one in one; a row that does not fit in one buffer is refused with the longest that does.
+    # one in one.
     for buffers in (2, 1):
         for size in (_TILE_BYTES, _TILE_BYTES // 2, _TILE_BYTES // 4):
             if function.by_rows:
@@ -159,15 +174,7 @@ def _layout(problem: OperatorProblem, chip: Chip, share: int) -> _Layout:
                 layout = _Layout(1, min(size // 4, share), buffers)
             if _Buffers(problem, layout).end <= chip.ub_user_bytes:
                 return layout
-    lengths = range(LANES, problem.columns, LANES)
-    count = bisect_right(
-        lengths, chip.ub_user_bytes, key=lambda c: _Buffers(problem, _Layout(1, c, 1)).end
-    )
-    raise refuse(
-        f"the columns of {problem.op}",
-        f"be at most {count * LANES}, so that a row fits in the Unified Buffer of {chip.name}",
-        problem.columns,
-    )
+    return None
 
 
 class _Buffers:
@@ -230,12 +237,6 @@ class _Tree:
                 self._tile(index * step, Tile(b, *shape))
         self.program = b.finish()
 
-    def on_core(self, core: int, first: int) -> CoreProgram:
-        """Return the share of a core that begins at element `first`."""
-        begins = slots_of(self.problem, first)
-        slots = {var: begins[name] for name, var in self.slots.items()}
-        return on_vector_core(core, self.program, slots)
-
     def _begin(self) -> None:
         """Bring the vectors that rows share, and clear what is read whole before it is written."""
         places, dtype = self.buffers.places, self.problem.dtype
@@ -253,7 +254,7 @@ class _Tree:
             return
         row = Tile(self.builder, 1, self.layout.columns)
         for slot, raw in zip(self.vectors, self.buffers.raw, strict=True):
-            self._load(Expr.of(slot), raw, row)
+            row.load(raw, Expr.of(slot), dtype)
         self.flags.set("MTE2", "V", 0)
         self.flags.wait("MTE2", "V", 0)
         for raw, wide in zip(self.buffers.raw, places.vectors, strict=True):
@@ -268,7 +269,7 @@ class _Tree:
         # works; the result is narrowed when MTE3 has freed its buffer, and stored.
         flags.wait("V", "MTE2", event)
         for number, slot in enumerate(self.inputs):
-            self._load(Expr.of(slot) + begin * size, self._of(given, number), tile)
+            tile.load(self._of(given, number), Expr.of(slot) + begin * size, problem.dtype)
         flags.set("MTE2", "V", event)
         flags.wait("MTE2", "V", event)
         for number in range(function.arrays):
@@ -292,27 +293,12 @@ class _Tree:
         apart = buffers[1] - buffers[0] if len(buffers) > 1 else 0
         return self.ring.at * apart + buffers[0]
 
-    def _load(self, source: Expr, into: Expr | int, tile: Tile) -> None:
-        size = self.problem.dtype.size_bytes
-        length = tile.columns * size
-        gap = (tile.pitch * size - align_up(length, DATA_BLOCK_BYTES)) // DATA_BLOCK_BYTES
-        copy = CopyGmToUbufAlign(
-            dtype=self.problem.dtype, n_burst=tile.rows, len_burst=length, dst_gap=gap
-        )
-        self.builder.issue(copy, into, source)
-
     def _give(self, tile: Tile) -> None:
         """Bring the result to the buffer that MTE3 stores."""
         function, dtype, places = self.problem.function, self.problem.dtype, self.buffers.places
         made, wide = self._turn(self.buffers.made), places.wide
-        source = Expr(wide[0])
         if function.gives == "quantised":
-            # Float to int8 by way of int32 (which rounds to an integer) and half, as there is no
-            # direct conversion; half holds all integers of 8 bits.
-            tile.convert("vconv_f322s32", source, source, into_bytes=4, source_bytes=4)
-            tile.convert("vconv_s322f32", source, source, into_bytes=4, source_bytes=4)
-            tile.convert("vconv_f322f16", Expr(wide[1]), source, into_bytes=2, source_bytes=4)
-            tile.convert("vconv_f162s8", made, Expr(wide[1]), into_bytes=1, source_bytes=2)
+            quantised(tile, made, wide[0], wide[1])
             few = Tile(self.builder, 1, tile.rows)
             narrowed(few, self._turn(self.buffers.scales), places.one, element_type("float32"))
             return
@@ -329,27 +315,16 @@ class _Tree:
         made, out = self._turn(self.buffers.made), Expr.of(self.out)
         if function.gives == "rows":
             few = Tile(self.builder, 1, tile.rows)
-            self._put(out + first * dtype.size_bytes, made, few, dtype)
+            few.store(out + first * dtype.size_bytes, made, dtype)
             return
         if function.gives == "quantised":
-            self._put(out + begin, made, tile, element_type("int8"))
+            tile.store(out + begin, made, element_type("int8"))
             assert self.scale is not None
             few = Tile(self.builder, 1, tile.rows)
             scales = self._turn(self.buffers.scales)
-            self._put(Expr.of(self.scale) + first * 4, scales, few, element_type("float32"))
+            few.store(Expr.of(self.scale) + first * 4, scales, element_type("float32"))
             return
-        self._put(out + begin * dtype.size_bytes, made, tile, dtype)
+        tile.store(out + begin * dtype.size_bytes, made, dtype)
         if self.sum is not None:
             sums = self._turn(self.buffers.sums)
-            self._put(Expr.of(self.sum) + begin * dtype.size_bytes, sums, tile, dtype)
-
-    def _put(self, into: Expr, source: Expr, tile: Tile, dtype: ElementType) -> None:
-        length = tile.columns * dtype.size_bytes
-        gap = tile.pitch * dtype.size_bytes - align_up(length, DATA_BLOCK_BYTES)
-        copy = CopyUbufToGmAlign(
-            dtype=dtype,
-            n_burst=tile.rows,
-            len_burst=length,
-            src_gap=gap // DATA_BLOCK_BYTES if tile.rows > 1 else 0,
-        )
-        self.builder.issue(copy, into, source)
+            tile.store(Expr.of(self.sum) + begin * dtype.size_bytes, sums, dtype)

@@ -14,7 +14,8 @@ from cubecore.kernels.operators.attention_shape import AttentionShape
 from cubecore.kernels.operators.functions import FUNCTIONS
 from cubecore.kernels.operators.launch import TYPES, OperatorProblem, operator_launch
 from cubecore.kernels.operators.moe import MoeShape, moe_launch
-from cubecore.kernels.operators.products import (
+from cubecore.kernels.operators.products.scaled import QuantShape, quant_launch
+from cubecore.kernels.operators.products.weights import (
     WeightQuantShape,
     product_launch,
     weight_quant_launch,
@@ -25,7 +26,6 @@ from cubecore.kernels.operators.registers.moe import RegisterMoe
 from cubecore.kernels.operators.registers.products import RegisterConversion, RegisterScaling
 from cubecore.kernels.operators.registers.rotary import RegisterRotary
 from cubecore.kernels.operators.rotary import RotaryShape, rotary_launch
-from cubecore.kernels.operators.scaled_products import QuantShape, quant_launch
 from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline

@@ -8,14 +8,15 @@ barrier, since the next one reads what it wrote.
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 
-from cubecore.dtypes import element_type
+from cubecore.dtypes import ElementType, element_type
 from cubecore.isa.catalogue import instruction_named
 from cubecore.isa.program.expr import Expr, Int
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.isa.vector.common.mask import SetVectorMask
+from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign, CopyUbufToGmAlign
 from cubecore.kernels.build.builder import Builder
 from cubecore.lazy_dataclass import dataclass
-from cubecore.units import align_up, ceil_div
+from cubecore.units import DATA_BLOCK_BYTES, align_up, ceil_div
 
 LANES = 64
 """Floats of a repeat."""
@@ -108,6 +109,27 @@ class Tile:
     def barrier(self) -> None:
         """Let the next vector instruction wait for those before it."""
         self.builder.issue(PipeBarrier(on="V"))
+
+    def load(self, into: Int, source: Int, dtype: ElementType) -> None:
+        """Bring the tile's elements of `dtype` from GM, where rows lie one behind the other."""
+        length = self.columns * dtype.size_bytes
+        gap = self.pitch * dtype.size_bytes - align_up(length, DATA_BLOCK_BYTES)
+        copy = CopyGmToUbufAlign(
+            dtype=dtype, n_burst=self.rows, len_burst=length, dst_gap=gap // DATA_BLOCK_BYTES
+        )
+        self.builder.issue(copy, into, source)
+
+    def store(self, into: Int, source: Int, dtype: ElementType) -> None:
+        """Store the tile's elements of `dtype` to GM, one row behind the other."""
+        length = self.columns * dtype.size_bytes
+        gap = self.pitch * dtype.size_bytes - align_up(length, DATA_BLOCK_BYTES)
+        copy = CopyUbufToGmAlign(
+            dtype=dtype,
+            n_burst=self.rows,
+            len_burst=length,
+            src_gap=gap // DATA_BLOCK_BYTES if self.rows > 1 else 0,
+        )
+        self.builder.issue(copy, into, source)
 
     def each(self, name: str, into: int, *sources: int, value: float | None = None) -> None:
         """Apply an element-wise instruction to the buffers at `sources`."""

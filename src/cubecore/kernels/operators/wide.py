@@ -29,6 +29,17 @@ def narrowed(tile: Tile, into: Expr, wide: int, dtype: ElementType) -> None:
         )
 
 
+def quantised(tile: Tile, into: Expr, wide: int, scratch: int) -> None:
+    """Bring a tile of float32 to int8, in the range of which it is, by way of `scratch` of half."""
+    # Float to int8 by way of int32 (which rounds to an integer) and half, as there is no direct
+    # conversion; half holds all integers of 8 bits.
+    source, half = Expr(wide), Expr(scratch)
+    tile.convert("vconv_f322s32", source, source, into_bytes=4, source_bytes=4)
+    tile.convert("vconv_s322f32", source, source, into_bytes=4, source_bytes=4)
+    tile.convert("vconv_f322f16", half, source, into_bytes=2, source_bytes=4)
+    tile.convert("vconv_f162s8", into, half, into_bytes=1, source_bytes=2)
+
+
 def _copied(tile: Tile, into: Expr, source: Expr, dtype: ElementType) -> None:
     for one in tile.stretches():
         fields = {"dst_repeat_stride": one.apart, "src_repeat_stride": one.apart}

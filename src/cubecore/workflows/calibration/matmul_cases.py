@@ -11,7 +11,7 @@ from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError
 from cubecore.isa.program.launch import Launch
 from cubecore.kernels.matmul.launch import matmul_launch
-from cubecore.kernels.operators.scaled_products import QuantShape, scaled
+from cubecore.kernels.operators.products.scaled import QuantShape, scaled
 from cubecore.kernels.operators.tile import LANES
 from cubecore.kernels.operators.wide import FROM_FLOAT
 from cubecore.tiling.model.epilogue import Epilogue

@@ -9,7 +9,7 @@ from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip
 from cubecore.isa.program.launch import Launch
 from cubecore.kernels.matmul.launch import matmul_launch
-from cubecore.kernels.operators.cleared_products import cleared
+from cubecore.kernels.operators.products.cleared import cleared
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.core_grid import CoreBlock
 from cubecore.tiling.model.mx_type_para import MxTypePara

@@ -7,7 +7,7 @@ from functools import cached_property
 from cubecore.chips.model import Chip
 from cubecore.errors import refuse
 from cubecore.kernels.operators.launch import OperatorProblem
-from cubecore.kernels.operators.registers.passes import Passes, PassValue, passes_of
+from cubecore.kernels.operators.passes import Passes, PassValue, passes_of
 from cubecore.kernels.operators.tile import LANES
 from cubecore.lazy_dataclass import dataclass
 from cubecore.units import align_up

@@ -10,11 +10,11 @@ from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.isa.mte.copies_unaligned_3510 import CopyGmToUbufAlignV2, CopyUbufToGmAlignV2
 from cubecore.isa.program.expr import Expr
-from cubecore.isa.program.launch import CoreProgram, Launch
+from cubecore.isa.program.launch import Launch
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.build.flags import Flags, Ring, of_tiles
 from cubecore.kernels.build.register_calls import Issued
-from cubecore.kernels.elementwise import KIND, on_vector_core
+from cubecore.kernels.elementwise import KIND
 from cubecore.kernels.operators.launch import OperatorProblem, launch_of_shares, share_of, slots_of
 from cubecore.kernels.operators.registers.buffers import TileLayout, layout_of
 from cubecore.kernels.operators.registers.vector_function import vector_function
@@ -51,12 +51,6 @@ class _Tree:
                 rows, columns = (count, layout.columns) if function.by_rows else (1, count)
                 self._tile(index * step, rows, columns)
         self.program = b.finish()
-
-    def on_core(self, core: int, first: int) -> CoreProgram:
-        """Return the share of a core that begins at element `first`."""
-        begins = slots_of(self.layout.problem, first)
-        slots = {var: begins[name] for name, var in self.slots.items()}
-        return on_vector_core(core, self.program, slots)
 
     def _load_vectors(self) -> None:
         """Bring the vectors that rows share to each region."""

@@ -5,9 +5,9 @@ from cubecore.isa.program.expr import Expr
 from cubecore.isa.program.tree import Location
 from cubecore.kernels.build.register_calls import Issued
 from cubecore.kernels.operators.double_buffers import DoubleBuffers
-from cubecore.kernels.operators.products import Conversion
+from cubecore.kernels.operators.products.scaled import QuantShape, Scaling
+from cubecore.kernels.operators.products.weights import Conversion
 from cubecore.kernels.operators.registers.lane_calls import FLOAT, LaneCalls, issue_in_region
-from cubecore.kernels.operators.scaled_products import QuantShape, Scaling
 from cubecore.kernels.operators.tile import LANES
 
 _HALF, _INT8 = element_type("float16"), element_type("int8")

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 from cubecore.dtypes import element_type
 from cubecore.isa.program.tree import Location
 from cubecore.kernels.build.register_calls import Issued
-from cubecore.kernels.operators.registers.buffers import TileLayout
-from cubecore.kernels.operators.registers.lane_calls import FLOAT, LaneCalls
-from cubecore.kernels.operators.registers.passes import (
+from cubecore.kernels.operators.passes import (
     INPUT,
     ONES,
     VECTOR,
+    FunctionPass,
     Passes,
     PassValue,
-    RegisterPass,
 )
+from cubecore.kernels.operators.registers.buffers import TileLayout
+from cubecore.kernels.operators.registers.lane_calls import FLOAT, LaneCalls
 from cubecore.kernels.operators.tile import LANES
 
 _NEUTRAL = {"SUM": 0.0, "MAX": -math.inf}
@@ -54,7 +54,7 @@ class _Writer(LaneCalls):
 
     # --- passes
 
-    def _pass(self, now: RegisterPass, *, is_first: bool) -> None:
+    def _pass(self, now: FunctionPass, *, is_first: bool) -> None:
         if not (now.lanes or now.reduced or self._results_of(now)):
             return
         if not is_first:
@@ -62,14 +62,14 @@ class _Writer(LaneCalls):
         for row in range(self.rows):
             numbers = {
                 each: self.load(self._row_address(each, row), FLOAT, "BRC_B32", each)
-                for each in _row_sources(now)
+                for each in now.numbers
             }
             self._row(now, row, numbers)
         if now.rows:
             self.barrier()
             self._rows(now)
 
-    def _row(self, now: RegisterPass, row: int, numbers: Mapping[PassValue, int]) -> None:
+    def _row(self, now: FunctionPass, row: int, numbers: Mapping[PassValue, int]) -> None:
         """Compute a row: whole registers, the last columns, and the reductions of both."""
         # A reduction joins the row's registers lane by lane, from its neutral value on, and lanes
         # at the end. Of a row of less than a register the mask of its columns suffices.
@@ -106,7 +106,7 @@ class _Writer(LaneCalls):
         return self.operate(name, so_far, lane, mask=self.all, where=each.where)
 
     def _lanes(
-        self, now: RegisterPass, row: int, chunk: int, mask: int, numbers: Mapping[PassValue, int]
+        self, now: FunctionPass, row: int, chunk: int, mask: int, numbers: Mapping[PassValue, int]
     ) -> dict[PassValue, int]:
         """Compute the lanes of a register of columns; store what is kept, and results."""
         # First all loads, then the pass's steps in their order, then what goes to UB: `lanes` has
@@ -143,7 +143,7 @@ class _Writer(LaneCalls):
         at += size * (column + (0 if value.kind == VECTOR else row * layout.pitch))
         return self.widened(at, dtype, mask, value)
 
-    def _rows(self, now: RegisterPass) -> None:
+    def _rows(self, now: FunctionPass) -> None:
         """Compute what there is of one number a row, 64 rows at a time."""
         # Numbers of rows lie one behind another: here a lane is a row, and results get buffers of
         # their own, so that nothing is stored where another row is still to be loaded.
@@ -169,14 +169,10 @@ class _Writer(LaneCalls):
 
     # --- results
 
-    def _results_of(self, now: RegisterPass) -> tuple[PassValue, ...]:
+    def _results_of(self, now: FunctionPass) -> tuple[PassValue, ...]:
         """Return the results that are complete in a pass."""
         gives = self.layout.problem.function.gives
-        if gives == "rows":
-            return ()
-        turn = self.passes.passes.index(now)
-        results = (self.passes.tile, self.passes.last) if gives == "both" else (self.passes.tile,)
-        return tuple(each for each in results if each.turn == turn)
+        return self.passes.tiles_of(self.passes.passes.index(now), gives)
 
     def _give(self, value: PassValue, lane: int, row: int, column: int, mask: int) -> None:
         layout = self.layout
@@ -202,9 +198,3 @@ class _Writer(LaneCalls):
             at = self.layout.row_at(row) + 4 * first
             lane = self.load(at, FLOAT, "NORM", (row, "results"))
             self.narrowed(begin + dtype.size_bytes * first, lane, dtype, mask, row)
-
-
-def _row_sources(now: RegisterPass) -> tuple[PassValue, ...]:
-    """Return the numbers of rows that lanes of a pass take."""
-    found = [source for each in now.lanes for source in each.sources if source.of_rows]
-    return tuple(dict.fromkeys(found))

@@ -16,7 +16,7 @@ from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.isa.vector.permute.copies import CopyUbufToGmAlign
 from cubecore.kernels.build.builder import BASIC, Builder
 from cubecore.kernels.build.flags import Flags
-from cubecore.kernels.operators.products import READY, cores_with, tell_when_all_stored
+from cubecore.kernels.operators.products.weights import READY, cores_with, tell_when_all_stored
 from cubecore.units import DATA_BLOCK_BYTES, align_up, ceil_div
 
 _TILE_BYTES = 16384

@@ -1,9 +1,10 @@
 """A function's work on a tile as values, and the passes over the tile that compute them.
 
 `FUNCTIONS` says once what a function does to tiles in UB. Here that text is traced: an instruction
-on a tile becomes a value that stays in a register for as long as one pass over the tile needs it. A
-reduction ends a pass, since what divides or shifts a row is known behind the row's end; what a
-later pass needs of an earlier one is stored.
+on a tile becomes a value. A reduction ends a pass, since what divides or shifts a row is known
+behind the row's end. Two kernels are built of passes: that in registers, where a value stays in a
+register for as long as a pass needs it and what a later pass needs is stored, and that of rows
+which do not fit in UB (`long_rows`), where a later pass computes it again.
 """
 
 import sys
@@ -17,6 +18,7 @@ from cubecore.lazy_dataclass import dataclass
 
 INPUT, VECTOR, ONES, TILE, REDUCED, ROW = "input", "vector", "ones", "tile", "reduced", "row"
 _OF_ROWS = frozenset({REDUCED, ROW})
+_MODES = {"add": "SUM", "max": "MAX"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +26,7 @@ class PassValue:
     """A step's result: lanes of a tile, or one number a row.
 
     `operation` is the register instruction, of a reduction its mode; of inputs and vectors
-    `number` says which.
+    `number` says which. `in_ub` is the same instruction on UB, as `FUNCTIONS` spells it.
     """
 
     kind: str
@@ -33,6 +35,7 @@ class PassValue:
     scalar: float | None = None
     number: int = 0
     where: Location | None = None
+    in_ub: str = ""
 
     @property
     def of_rows(self) -> bool:
@@ -50,7 +53,7 @@ class PassValue:
 
 
 @dataclass(frozen=True, slots=True)
-class RegisterPass:
+class FunctionPass:
     """A pass over the tile: values of lanes, reductions at each row's end, then row by row.
 
     `kept` are values that later passes load.
@@ -61,12 +64,18 @@ class RegisterPass:
     rows: tuple[PassValue, ...]
     kept: tuple[PassValue, ...]
 
+    @property
+    def numbers(self) -> tuple[PassValue, ...]:
+        """The numbers of rows that its lanes take."""
+        found = [source for each in self.lanes for source in each.sources if source.of_rows]
+        return tuple(dict.fromkeys(found))
+
 
 @dataclass(frozen=True, slots=True)
 class Passes:
     """A function's passes, and its results: the tile, the last tile, a number a row."""
 
-    passes: tuple[RegisterPass, ...]
+    passes: tuple[FunctionPass, ...]
     tile: PassValue
     last: PassValue
     row: PassValue | None
@@ -80,6 +89,11 @@ class Passes:
     def row_values(self) -> tuple[PassValue, ...]:
         """The values of one number a row."""
         return tuple(value for each in self.passes for value in (*each.reduced, *each.rows))
+
+    def tiles_of(self, turn: int, gives: str) -> tuple[PassValue, ...]:
+        """Return the resulting tiles that pass `turn` completes, of a function that `gives`."""
+        results = {"rows": (), "both": (self.tile, self.last)}.get(gives, (self.tile,))
+        return tuple(each for each in results if each.turn == turn)
 
 
 class _Tracer:
@@ -107,38 +121,38 @@ class _Tracer:
     def _make(
         self, kind: str, name: str, into: int, *sources: int, value: float | None = None
     ) -> None:
-        made = PassValue(
-            kind, name, tuple(self.held[each] for each in sources), value, where=_caller()
-        )
-        self.held[into] = made
-        self.values.append(made)
+        operation = _MODES[name] if kind == REDUCED else _spelled(name)
+        taken = tuple(self.held[each] for each in sources)
+        result = PassValue(kind, operation, taken, value, where=_caller(), in_ub=name)
+        self.held[into] = result
+        self.values.append(result)
 
     def each(self, name: str, into: int, *sources: int, value: float | None = None) -> None:
         """Apply an element-wise instruction."""
-        self._make(TILE, _spelled(name), into, *sources, value=value)
+        self._make(TILE, name, into, *sources, value=value)
 
     def with_constant(self, name: str, into: int, lanes: int, source: int) -> None:
         """Apply a binary instruction to equal numbers and the tile."""
-        self._make(TILE, _spelled(name), into, lanes, source)
+        self._make(TILE, name, into, lanes, source)
 
     def by_row(self, name: str, into: int, source: int, spread: int) -> None:
         """Apply a binary instruction to each row and its own number."""
-        self._make(TILE, _spelled(name), into, source, spread)
+        self._make(TILE, name, into, source, spread)
 
     def by_column(self, name: str, into: int, source: int, vector: int) -> None:
         """Apply a binary instruction to each row and a vector that all rows share."""
-        self._make(TILE, _spelled(name), into, source, vector)
+        self._make(TILE, name, into, source, vector)
 
     def reduce(self, name: str, into: int, source: int, partial: int) -> None:
         """Reduce each row to one number."""
         del partial  # registers hold what is left of a row
-        self._make(REDUCED, {"add": "SUM", "max": "MAX"}[name], into, source)
+        self._make(REDUCED, name, into, source)
 
     def each_row_value(
         self, name: str, into: int, *sources: int, value: float | None = None
     ) -> None:
         """Apply an element-wise instruction to one number a row."""
-        self._make(ROW, _spelled(name), into, *sources, value=value)
+        self._make(ROW, name, into, *sources, value=value)
 
     def spread(self, into: int, values: int) -> None:
         """Name one number a row anew: a load spreads it over a register."""
@@ -158,7 +172,7 @@ def passes_of(function: Function, columns: int) -> Passes:
     values = [value for value in tracer.values if value in used]
     count = 1 + max((value.turn for value in values), default=0)
     passes = [
-        RegisterPass(
+        FunctionPass(
             lanes=_of(values, turn, TILE),
             reduced=_of(values, turn, REDUCED),
             rows=_of(values, turn, ROW),

@@ -19,7 +19,7 @@ from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign, CopyUbufToGmAl
 from cubecore.kernels.build.builder import BASIC, Builder
 from cubecore.kernels.build.flags import Flags, Ring, of_tiles
 from cubecore.kernels.operators.double_buffers import DoubleBuffers
-from cubecore.kernels.operators.products import cores_with, product_launch
+from cubecore.kernels.operators.products.weights import cores_with, product_launch
 from cubecore.kernels.operators.tile import LANES
 from cubecore.kernels.operators.wide import FROM_FLOAT
 from cubecore.lazy_dataclass import dataclass

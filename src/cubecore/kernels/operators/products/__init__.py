@@ -1,0 +1,1 @@
+"""Operators that are matmuls: grouped, quantised, split over K with a cleared result."""
