@@ -111,7 +111,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "load_cbuf_to_ca": LOAD,
     "load_cbuf_to_cb": LOAD,
     "load_cbuf_to_ca_transpose": SQUARES,
-    "load_cbuf_to_cb_transpose": SQUARES,
+    "load_cbuf_to_cb_transpose": SQUARES | {"src_frac_gap": (0, 65535), "in_fractals": BIT},
     "set_flag": {"event_id": (0, 7)},
     "wait_flag": {"event_id": (0, 7)},
     "ffts_cross_core_sync": {"mode": (0, 2), "flag_id": (0, 15)},

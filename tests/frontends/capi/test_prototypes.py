@@ -11,8 +11,9 @@ from cubecore import capi
 from cubecore.chips.products import FIXPIPE_ROWS
 from cubecore.dtypes import element_type
 from cubecore.errors import RequestError
-from cubecore.frontends.capi.calls.binding import bind
+from cubecore.frontends.capi.calls.binding import MODES, bind
 from cubecore.frontends.capi.pointer import Pointer
+from cubecore.frontends.cpp.files import INCLUDE
 from cubecore.isa.declare.instruction import Mem
 
 DATA = Path(__file__).parents[2] / "data/c_api_prototypes.json"
@@ -177,8 +178,22 @@ def test_an_address_in_bias_table_may_be_a_number():
     half = single.cast("float16")
     ((template, places),) = bind("asc_copy_l12bt", (128, single, 64), {}, "2201").steps
     assert (template.name, places) == ("copy_cbuf_to_bt", (0, 1))
+    of_c = Pointer(Mem.BT, element_type("uint8"), 128, None)  # a number, by the header's words
+    ((same, places),) = bind("asc_copy_l12bt", (of_c, single, 64), {}, "2201").steps
+    assert (same, places) == (template, (0, 1))
     ((template, _),) = bind("asc_copy_l12bt", (64, half, 1, 1, 2, 0, 0), {}, "2201").steps
     assert template.conv_control
+
+
+def test_modes_have_the_numbers_that_the_header_gives_them():
+    text = (INCLUDE / "cubecore/cube/params.h").read_text("utf-8")
+    assert re.findall(r"WRITE\((\w+)\)", text) == [*MODES["quant_pre"], *MODES["quant_post"]]
+    out, sums = (
+        Pointer(m, element_type(t), 0, None) for m, t in ((Mem.GM, "float16"), (Mem.L0C, "int32"))
+    )
+    numbers = (16, 16, 16, 16, 0, 0, 0, MODES["quant_pre"].index("DEQF16"), 0)
+    ((template, _),) = bind("asc_copy_l0c2gm", (out, sums, *numbers), {}, "3510").steps
+    assert (template.quant_pre, template.quant_post) == ("DEQF16", "NoConv")
 
 
 def test_a_count_of_asc_reduce_takes_the_pattern_of_src1():

@@ -89,7 +89,7 @@ BODIES = {
     "two": (
         np.float32,
         START.format("float")
-        + "FixpipeParamsArch3510<> p(16, M, M, 16); p.params = {2, M, M * 16};"
+        + "FixpipeParamsC310<> p(16, M, M, 16); p.params = {2, M, M * 16};"
         + "Fixpipe(t.cg, t.co, p);",
     ),
     "older_rows": (
@@ -189,6 +189,55 @@ def test_windows_of_fractals_are_loaded_as_they_are_or_turned():
     given = fractals.reshape(K // 16, M, 16).transpose(1, 0, 2).reshape(M, K)  # by the load's way
     assert module().turned[1](np.ascontiguousarray(given), b, *rest, c).findings == ()
     assert np.array_equal(c, a.astype(np.float32) @ b.T.astype(np.float32))
+
+
+SQUARES = """
+  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+  GlobalTensor<int8_t> ag, bg;
+  GlobalTensor<int32_t> cg;
+  ag.SetGlobalBuffer((__gm__ int8_t*)a);
+  bg.SetGlobalBuffer((__gm__ int8_t*)b);
+  cg.SetGlobalBuffer((__gm__ int32_t*)c);
+  LocalTensor<int8_t> a1(TPosition::A1, 0, 32 * 64), b1(TPosition::B1, 65536, 64 * 64);
+  LocalTensor<int8_t> a2(TPosition::A2, 0, 32 * 64), b2(TPosition::B2, 0, 64 * 64);
+  LocalTensor<int32_t> co(TPosition::CO1, 0, 32 * 64);
+  DataCopy(a1, ag, Nd2NzParams(1, 32, 64, 0, 64, 32, 1, 0));
+  DataCopy(b1, bg, Nd2NzParams(1, 64, 64, 0, 64, 64, 1, 0));
+  PASS(MTE2, MTE1);
+  LoadData(a2, a1, LoadData2DParams(0, 4, 1, 0, 0, false, 0));
+  for (int i = 0; i < 2; ++i) { TURN }
+  PASS(MTE1, M);
+  Mmad(co, a2, b2, MmadParams(32, 64, 64));
+  PASS(M, FIX);
+  Fixpipe(cg, co, FixpipeParamsV220(64, 32, 32, 64, false));
+"""
+TURNS = {
+    "squares": "LoadDataWithTranspose(b2[i * 2048], b1[i * 1024], "
+    "LoadData2dTransposeParams(0, 2, 2, 1, 0));",
+    "fractals": "LoadDataWithTranspose(b2[i * 2048], b1, "
+    "LoadData2dTransposeParamsV2(i * 2, 2, 4, 1, 0, 0));",
+    "far_fractals": "LoadDataWithTranspose(b2[i * 2048], b1[i * 1024], "
+    "LoadData2dTransposeParamsV2(0, 2, 4, 0, 1, 0));",
+    "c": "asc_copy_l12l0b_trans((__cb__ int8_t*)b2[i * 2048].GetPhyAddr(), "
+    "(__cbuf__ int8_t*)b1.GetPhyAddr(), i * 2, 2, 4, 1, 0, 0);",
+}
+
+
+def test_squares_of_bytes_are_turned_by_squares_or_by_fractals():
+    """Steps of the older form and of 2201 count squares, those of 3510's C API fractals."""
+    bodies = {name: SQUARES.replace("TURN", turn) for name, turn in TURNS.items()}
+    rng = np.random.default_rng(5)
+    a, b = (rng.integers(-9, 9, shape).astype(np.int8) for shape in ((32, 64), (64, 64)))
+    built = kernels(bodies, "GM_ADDR a, GM_ADDR b, GM_ADDR c", BEFORE, chip="Ascend950PR_9599")
+    given = np.ascontiguousarray(a.reshape(2, 16, 64).reshape(32, 64))
+    want = a.astype(np.int32) @ b.astype(np.int32)
+    columns = [0, 2, 1, 3]  # with a gap between a square's fractals, those of two squares alternate
+    for name in TURNS:
+        c = np.zeros((32, 64), np.int32)
+        assert getattr(built, name)[1](given, b, c).findings == (), name
+        if name == "far_fractals":
+            c = c.reshape(32, 4, 16)[:, columns].reshape(32, 64)
+        assert np.array_equal(c, want), name
 
 
 def test_scales_of_all_and_of_each_column():

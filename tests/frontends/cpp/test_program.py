@@ -11,6 +11,7 @@ MAIN = """
 #include "acl/acl.h"
 #include "acl/acl_base.h"
 #include "acl/acl_base_rt.h"
+#include "acl/acl_prof.h"
 #include <cstdio>
 #include <vector>
 
@@ -37,7 +38,13 @@ int32_t main(int32_t argc, char* argv[]) {
   float ms = -1;
   int wrong = aclrtEventElapsedTime(&ms, begin, end) == ACL_SUCCESS || ms != -1;
   aclrtRecordEvent(begin, stream);
+  aclprofTensor shown[] = {{0, ACL_FORMAT_ND, ACL_FLOAT, 1, {n}}};
+  aclprofTensorInfo call = {aclprofStr2Id("add"), aclprofStr2Id("Add"), 0, 1, 0, 8, stream, shown};
+  aclprofEventAttributes range = {ACL_PROF_EVENT_ATTR_VERSION,
+      sizeof(aclprofEventAttributes::message), ACL_PROF_MESSAGE_TYPE_TENSOR_INFO, &call};
+  wrong += call.opNameId == call.opTypeId || aclprofRangePushEx(&range) != ACL_SUCCESS;
   for (int times = 0; times < 2; ++times) add_queued<<<8, nullptr, stream>>>(a, b, c, n / 8);
+  wrong += aclprofRangePop() != ACL_SUCCESS;
   aclrtRecordEvent(end, stream);
   aclrtRunMode mode;
   wrong += aclrtGetRunMode(&mode) != ACL_SUCCESS || mode != ACL_HOST;

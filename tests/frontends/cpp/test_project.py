@@ -203,6 +203,8 @@ PROJECT = """cmake_minimum_required(VERSION 3.16)
 set(NPU_ARCH "dav-2201" CACHE STRING "")
 find_package(ASC REQUIRED)
 project(samples LANGUAGES ASC CXX)
+find_package(Git REQUIRED)
+add_custom_target(parts COMMAND ${GIT_EXECUTABLE} submodule update --init nowhere)
 add_compile_options("$<$<COMPILE_LANGUAGE:ASC>:--npu-arch=${NPU_ARCH}>")
 add_subdirectory(other)
 add_subdirectory(two)
@@ -228,9 +230,10 @@ int main(int argc, char** argv) {
 PART = """
 ```bash
 cmake -S . -B build -DNPU_ARCH=dav-3510
-cmake --build build --target second
+cmake --build build --target two_second
 python3 gen_data.py 3 4
-./second 3 4
+./two_second 3 4
+python3 scripts/verify_result.py m.bin
 ```
 """
 
@@ -239,19 +242,24 @@ python3 gen_data.py 3 4
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake is here")
 def test_a_part_of_a_project_is_a_sample(tmp_path):
     """Its program alone is built, for the chip that its README names."""
-    programs = "add_executable(first first.asc)\nadd_executable(second second.asc)\n"
+    programs = "file(GLOB FILES src/*.asc)\nforeach(FILE ${FILES})\n"
+    programs += (
+        "get_filename_component(NAME ${FILE} NAME_WE)\nadd_executable(two_${NAME} ${FILE})\n"
+    )
+    programs += "add_dependencies(two_${NAME} parts)\nendforeach()\n"
     data = "import sys\nassert sys.argv[1:] == ['3', '4']\nopen('m.bin', 'w').close()\n"
     files = {
         "CMakeLists.txt": PROJECT,
         "other/CMakeLists.txt": "nonsense()",
         "two/CMakeLists.txt": programs,
-        "two/first.asc": "nonsense",
-        "two/second.asc": PROGRAM,
+        "two/src/first.asc": "nonsense",
+        "two/src/second.asc": PROGRAM,
         "two/README.md": PART,
         "two/scripts/gen_data.py": data,
+        "two/scripts/verify_result.py": "import sys\nassert sys.argv[1:] == ['m.bin']\n",
     }
     write_files(tmp_path, files)
-    code, out, err = cli(tmp_path, "sample", "two/second.asc", "--verbose")
+    code, out, err = cli(tmp_path, "sample", "two/src/second.asc", "--verbose")
     assert (code, err) == (0, "")
     assert "pass of 2 words on 3510" in out
     assert cli(tmp_path, "sample", "two")[0] == 2

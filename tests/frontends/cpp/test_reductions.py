@@ -96,6 +96,13 @@ def bodies():
             "ReduceSum(f.y, f.x, work, 2000);"
         ),
     )
+    yield (
+        "turns",
+        (
+            "Frame<float> f(x, y);\nLocalTensor<float> work = f.work.ReinterpretCast<float>();\n"
+            "ReduceSum(f.y[2000], f.x, work, 5000);"
+        ),
+    )
     for kind in ("float", "half"):
         for name, (template, rest) in TOP.items():
             yield (
@@ -165,6 +172,8 @@ def test_sum_leaves_a_small_workspace_alone(module):
     got = run(module.apart, x)[:8192].view("f4")
     np.testing.assert_allclose(got[0], x[:2000].astype("f8").sum(), rtol=1e-6)
     assert not got[1:].any()
+    got = run(module.turns, x)[:8192].view("f4")  # sums of repeats are those of a second turn
+    np.testing.assert_allclose(got[2000], x[:4096].astype("f8").sum(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["float", "half"])

@@ -9,6 +9,7 @@ from frontends.cpp.cpp_kernels import needs_compiler, write_files
 
 pytestmark = needs_compiler
 HEADER = """#pragma once
+static const int HALF_OF_{name} = {half};
 #define UNRELATED(x) inline int twice(int a) {{ \\
   return x; }}
 namespace tools {{
@@ -21,7 +22,7 @@ ceil_of(T a, T b)
   return (a + b - 1) / b;
 }}
 }}
-{word} int half_of(int a) {{ return a / {half}; }}
+{word} int half_of(int a) {{ return a / HALF_OF_{name}; }}
 struct Own{name} {{ {word} int twice(int a) {{ return 2 * a; }} }};
 inline int line_of_{name}() {{ return __LINE__; }}
 }}

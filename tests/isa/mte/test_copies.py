@@ -274,13 +274,15 @@ def transpose_squares(
     c0, two = 32 // size, size != 2
     step = p.get("src_stride", 1) * (-1 if p.get("decrement") else 1)
     for r in range(p["repeat"]):
-        square = there + (p.get("index_id", 0) + r * step) * (2 if two else 1) * 512
+        unit = 512 if p.get("in_fractals") or not two else 1024
+        square = there + (p.get("index_id", 0) + r * step) * unit
         first = here + r * (p.get("dst_gap", 0) + 1) * 512
         second = first + (p.get("dst_frac_gap", 0) + 1) * 512
         for i in range(edge):
             for j in range(edge):
                 taken = i // 16 + j // c0  # 8 bits: upper or lower; 32 bits: left or right
-                old = square + taken * 512 + (i % 16) * 32 + (j % c0) * size
+                far = taken * (1 + p.get("src_frac_gap", 0)) * 512
+                old = square + far + (i % 16) * 32 + (j % c0) * size
                 base = second if (j // 16 + i // c0) else first
                 new = base + (j % 16) * 32 + (i % c0) * size
                 target.copy_from(source, old, new, size)
@@ -311,7 +313,9 @@ def test_transposed_squares_to_l0(load, dtype):
     kind, sink = load
     size = BYTES[dtype]
     bench = Bench(seed=size)
-    for p in squares(size):
+    counted = [{"repeat": 3, "src_stride": 5, "dst_gap": 1, "index_id": 1, "in_fractals": True}]
+    counted += [p | {"src_frac_gap": 2} for p in counted if size != 2]
+    for p in [*squares(size), *(counted if sink is Mem.L0B else [])]:
         bench.noise(Mem.L1, sink)
         expected = bench.image(sink)
         transpose_squares(bench.image(Mem.L1), expected, (160, 1024), size, p)

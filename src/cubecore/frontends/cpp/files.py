@@ -14,6 +14,7 @@ SUFFIXES = (".cpp", ".cc", ".cxx", ".c", ".asc", ".cce")
 """The suffixes of files with C and C++ kernels."""
 VENDOR_LIBRARIES = (
     *("ascendcl", "acl_rt", "runtime", "register", "platform", "tiling_api", "graph_base", "graph"),
+    "msprofiler",
     *("c_sec", "profapi", "ascendalog", "ascend_dump", "unified_dlog", "mmpa", "error_manager"),
     *("nnopbase", "opapi", "ge_common_base", "exe_graph", "ascendc_runtime", "tikcpp_debug"),
 )

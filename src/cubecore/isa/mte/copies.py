@@ -311,8 +311,8 @@ _TRANSPOSE_TYPES = (
     *("int8", "uint8", "float16", "bfloat16", "int16", "uint16", "float32", "int32", "uint32"),
 )
 _FLOATS_OF_3510 = (*("float8_e4m3fn", "float8_e5m2", "hifloat8", "float4_e2m1fn", "float4_e1m2"),)
-
-
+_STEPS = ("dst", "src", "index_id", "repeat", "src_stride", "dst_gap")
+_TURNED_3510 = (*_STEPS, "dst_frac_gap", "src_frac_gap")
 _EDGES = {4: 64, 8: 32}
 """Rows and columns of a square by the element's bits; 16 for wider ones."""
 
@@ -360,9 +360,14 @@ class _LoadTranspose(Instruction):
         # the other.
         square, column, row = self._squares()
         step = -self.src_stride if self.decrement else self.src_stride
-        number = self.index_id + square * step
-        c0 = self.dtype.c0
-        return number * self.edge**2 + (column // c0) * (16 * c0) + row * c0 + column % c0
+        number, c0 = self.index_id + square * step, self.dtype.c0
+        unit, pitch = self._source_steps()
+        start = number * unit + (row // 16 + column // c0) * pitch
+        return start + (row % 16) * c0 + column % c0
+
+    def _source_steps(self) -> tuple[int, int]:
+        """Elements from a square to the next one of L1, and from a fractal of it to the next."""
+        return self.edge**2, 16 * self.dtype.c0
 
     def offsets_dst(self) -> Offsets:
         """Shape as the source's."""
@@ -412,6 +417,7 @@ class LoadCbufToCaTranspose(_LoadTranspose):
     uncertain=(
         "a square of int4 is 64 x 64: what the page draws and computes with; the table of its "
         "parameters says 16 x 64",
+        "C on 3510: index_id and src_stride count fractals, by its table; its text has squares",
     ),
     archs=("2201", "3510"),
     copies=True,
@@ -423,6 +429,14 @@ class LoadCbufToCbTranspose(_LoadTranspose):
     dst = write(Mem.L0B, "square column row")
     src = read(Mem.L1, "square column row")
     dtype: ElementType = types("element type", "int4", *_TRANSPOSE_TYPES, *_FLOATS_OF_3510)
+    src_frac_gap: int = param(0, 65535, "fractals between those of one square in L1", default=0)
+    in_fractals: bool = param(0, 1, "index_id and src_stride count fractals", default=False)
+    by_arch = MappingProxyType({"3510": (_TURNED_3510, MappingProxyType({"in_fractals": True}))})
+
+    def _source_steps(self) -> tuple[int, int]:
+        """Count fractals where the C API of architecture 3510 does."""
+        square, fractal = super()._source_steps()
+        return fractal if self.in_fractals else square, (1 + self.src_frac_gap) * fractal
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Floats of 8 and 4 bits are architecture 3510's."""

@@ -54,14 +54,14 @@ class ProjectSample:
 
     @property
     def configure(self) -> tuple[str, ...]:
-        """The command that configures it alone, without a look into the network."""
+        """The command that configures it alone; its git does nothing, so no network is needed."""
         said = (sorted(_OPTION.findall(text)) for text in self._texts())
         option = next((options[-1] for options in said if options), None)
         return (
             *("cmake", "-S", str(self.root), "-B", str(self.build)),
             *([] if option is None else [option]),
             f"-DCUBECORE_ONLY={self.listed}",
-            "-DCMAKE_DISABLE_FIND_PACKAGE_Git=ON",
+            f"-DGIT_EXECUTABLE={shutil.which('true') or 'true'}",
             *("-DCMAKE_C_COMPILER=cc", "-DCMAKE_CXX_COMPILER=c++"),
         )
 
@@ -86,7 +86,7 @@ class ProjectSample:
         return names[0]
 
     def steps(self, target: str) -> Iterator[tuple[str, ...]]:
-        """Yield what a README runs of a program: what makes its data, and itself."""
+        """Yield what a README runs of a program: what makes its data, itself, and a comparison."""
         self._copy_scripts()
         commands = [c for text in self._texts() for c in _commands_of(text)]
         runs = [c for c in commands if Path(c[0]).name == target]
@@ -96,10 +96,14 @@ class ProjectSample:
         named = [c for c in made if maker and Path(c[1]).name == maker.name]
         both = [run[1:] for run in runs for data in named if run[1:] == data[2:]]
         known = [*both, *(run[1:] for run in runs), *(data[2:] for data in named), ()]
-        words = tuple(_EXTENT if _PLACEHOLDER.match(word) else word for word in known[0])
+        words = _filled(known[0])
         if maker is not None and named:
             yield "python3", maker.name, *words
         yield f"./{target}", *words
+        checks = [(Path(c[1]).name, *_filled(c[2:])) for c in scripts if "verify" in c[1]]
+        same = [check for check in checks if check[1:] == words] or checks
+        if same and (self.built / same[0][0]).is_file():
+            yield "python3", *same[0]
 
     def _maker(self, target: str) -> Path | None:
         """Return the script that makes a program's data: of several the one that names it best."""
@@ -129,6 +133,11 @@ class ProjectSample:
             yield folder
             folder = folder.parent
         yield self.root
+
+
+def _filled(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a command's words with numbers for a README's placeholders."""
+    return tuple(_EXTENT if _PLACEHOLDER.match(word) else word for word in words)
 
 
 def readmes_of(folder: Path) -> Iterator[str]:
@@ -184,6 +193,7 @@ def _nearest(folder: Path, file: Path | None) -> Path | None:
         for each in above:
             if file.name in _text_of(each / "CMakeLists.txt"):
                 return each
+        return above[0] if above else None
     return above[0] if above and above[0] == folder else None
 
 

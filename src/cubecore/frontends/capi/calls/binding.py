@@ -20,6 +20,7 @@ from cubecore.frontends.capi.allocation import SPACES
 from cubecore.frontends.capi.calls.overloads import is_float, packed
 from cubecore.frontends.capi.pointer import Pointer, pointers_among
 from cubecore.isa.catalogue import spelled, spellings
+from cubecore.isa.cube.fixpipe_post import NO_POST, POST_TARGETS
 from cubecore.isa.declare.common_3510 import ARCH
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.not_modelled import not_modelled
@@ -444,8 +445,17 @@ def _as_bits(
     return encoded
 
 
-_NONE = {"quant_pre": "NoQuant", "quant_post": "NoConv"}
-"""Modes that are 0 as numbers."""
+MODES = {
+    "quant_pre": (
+        *("NoQuant", "F322F16", "F322BF16", "DEQF16", "VDEQF16", "QF322B8_PRE", "VQF322B8_PRE"),
+        *("REQ8", "VREQ8", "QF322FP8_PRE", "VQF322FP8_PRE", "QF322HIF8_PRE", "VQF322HIF8_PRE"),
+        *("QF322HIF8_PRE_HYBRID", "VQF322HIF8_PRE_HYBRID", "QS322BF16_PRE", "VQS322BF16_PRE"),
+        *("QF322F16_PRE", "VQF322F16_PRE", "QF322BF16_PRE", "VQF322BF16_PRE", "QF322F32_PRE"),
+        "VQF322F32_PRE",
+    ),
+    "quant_post": (NO_POST, *POST_TARGETS),
+}
+"""Modes by their numbers in C, where code may cast them to numbers."""
 
 
 def _integer(form: CallForm, name: str, value: Any) -> Any:
@@ -463,8 +473,8 @@ def _integer(form: CallForm, name: str, value: Any) -> Any:
         number = int(operator.index(value))
     except TypeError:
         raise refuse(f"{form.call}.{name}", "be an integer", repr(value)) from None
-    if number == 0 and name in _NONE:
-        return _NONE[name]  # a mode that C has cast to a number
+    if 0 <= number < len(modes := MODES.get(name, ())):
+        return modes[number]
     if -(2**63) <= number < 0 and name in form.words:
         return number + 2**64
     return number

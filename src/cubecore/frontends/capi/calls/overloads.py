@@ -49,14 +49,19 @@ def _atomic_config(call: str, arguments: Arguments) -> Call:
 
 
 def _bias_table(call: str, arguments: Arguments) -> Call:
-    """Take dst as the address in BiasTable that it is in C."""
-    if len(arguments) > 1 and isinstance(arguments[0], int) and isinstance(arguments[1], Pointer):
-        src = arguments[1]
-        converts = len(arguments) > _DEQ_FORM and bool(arguments[2])
-        to = src.cast("float32") if converts else src
-        dst = Pointer(Mem.BT, to.dtype, int(arguments[0]), src.reader)
-        return call, (dst, *arguments[1:])
-    return call, arguments
+    """Take dst as the address in BiasTable that it is in C; a header has typed it as bytes."""
+    if len(arguments) < len(("dst", "src")) or not isinstance(src := arguments[1], Pointer):
+        return call, arguments
+    match arguments[0]:
+        case int(address):
+            pass
+        case Pointer(mem=Mem.BT, dtype=kind, address=address) if kind.name == "uint8":
+            pass
+        case _:
+            return call, arguments
+    converts = len(arguments) > _DEQ_FORM and bool(arguments[2])
+    to = src.cast("float32") if converts else src
+    return call, (Pointer(Mem.BT, to.dtype, address, src.reader), *arguments[1:])
 
 
 OVERLOADS: dict[str, Callable[[str, Arguments], Call]] = {

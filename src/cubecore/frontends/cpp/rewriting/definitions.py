@@ -5,12 +5,12 @@ with a condition, and the template that it specialises gets the opposite one; a 
 becomes a partial specialisation by one more parameter.
 
 A host function beside a device function of the same name and parameters: where a header for host
-code and one for kernels define them alike, but for the words that say where they run, the first one
-that the compiler reads stands for both.
+code and one for kernels define them alike, but for the words that say where they run and names of
+numbers, the first one that the compiler reads stands for both.
 """
 
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -307,6 +307,8 @@ def _plain(text: str, code: Sequence[Token], first: int, last: int) -> str:
 
 _DEVICE = frozenset({"__aicore__", "__host_aicore__", "__simd_callee__"})
 _HINTS = frozenset({"inline", "static", "constexpr", "__forceinline__"})
+_NUMBER = re.compile(r"\bconst(?:expr)?\b[\w\s:]*\b(?P<name>\w+)\s*=\s*(?P<number>\w+)\s*;")
+"""A constant that is a number; each file of a pair may have its own name for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +349,8 @@ def defined_once(text: str, lines: Container[int]) -> str:
 
 def _definitions(text: str) -> Iterator[_Definition]:
     code = [t for t in _outside_directives(text) if t.kind not in {"space", "comment"}]
-    yield from _in_namespace(text, code, range(len(code)), ())
+    numbers = {m["name"]: m["number"] for m in _NUMBER.finditer(text) if m["number"][0].isdigit()}
+    yield from _in_namespace(text, code, range(len(code)), (), numbers)
 
 
 def _outside_directives(text: str) -> Iterator[Token]:
@@ -367,7 +370,11 @@ def _outside_directives(text: str) -> Iterator[Token]:
 
 
 def _in_namespace(
-    text: str, code: Sequence[Token], inside: range, names: tuple[str, ...]
+    text: str,
+    code: Sequence[Token],
+    inside: range,
+    names: tuple[str, ...],
+    numbers: Mapping[str, str],
 ) -> Iterator[_Definition]:
     """Yield the functions among some tokens, which lie in namespaces of these names."""
     first = at = inside.start
@@ -381,20 +388,22 @@ def _in_namespace(
             end = closing(code, at)
             before = [t.text for t in code[first:at]]
             if before[:1] == ["namespace"] or before[:2] == ["inline", "namespace"]:
-                yield from _in_namespace(text, code, range(at + 1, end), (*names, *before))
+                yield from _in_namespace(text, code, range(at + 1, end), (*names, *before), numbers)
             elif ")" in before and not {"class", "struct", "union", "enum", "="} & {*before[-3:]}:
-                yield _definition(text, code[first : end + 1], names)
+                yield _definition(text, code[first : end + 1], names, numbers)
             at, first = end, end + 1
         elif word in {";", "}"}:
             first = at + 1
         at += 1
 
 
-def _definition(text: str, code: Sequence[Token], names: tuple[str, ...]) -> _Definition:
+def _definition(
+    text: str, code: Sequence[Token], names: tuple[str, ...], numbers: Mapping[str, str]
+) -> _Definition:
     words = [t.text for t in code]
     is_device = not _DEVICE.isdisjoint(words) or "aicore" in words
     # Words that say where a function runs, or how it is linked, do not make it another one.
-    plain = (word for word in words if word not in _DEVICE | _HINTS)
+    plain = (numbers.get(word, word) for word in words if word not in _DEVICE | _HINTS)
     digest = sha256("\0".join((*names, "", *plain)).encode()).hexdigest()[:16]
     start, end = code[0].start, code[-1].end
     return _Definition(start, end, text.count("\n", 0, start) + 1, digest, is_device)

@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "acl/acl_binary.h"
+#include "cubecore/host/acl_types.h"
 #include "cubecore/host/device.h"
 
 typedef int aclError;

@@ -75,12 +75,17 @@ inline void sum_through(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                         const LocalTensor<T>& work, int32_t count, const cubecore::Where& at) {
   constexpr int32_t lanes = static_cast<int32_t>(lanes_of<T>());
   cubecore::Pointer from = src.pointer();
+  LocalTensor<T> to = work;
   for (int32_t left = count; left > 0; left = (left + lanes - 1) / lanes) {
     bool last = left <= lanes;
-    cubecore::issue("asc_repeat_reduce_sum", at, last ? dst.pointer() : work.pointer(), from, left);
+    cubecore::issue("asc_repeat_reduce_sum", at, last ? dst.pointer() : to.pointer(), from, left);
     if (last) return;
     barrier(PIPE_V, at);
-    from = work.pointer();
+    from = to.pointer();
+    // Sums of the next turn lie behind these, where there is room: no repeat stores into its source.
+    const int32_t sums = (left + lanes - 1) / lanes;
+    const int64_t bytes = static_cast<int64_t>(whole_blocks(sums * sizeof(PrimT<T>)));
+    if (to.Room() >= 2 * bytes) to = to[static_cast<uint32_t>(bytes / sizeof(PrimT<T>))];
   }
 }
 
@@ -142,7 +147,8 @@ inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
   detail::core_state().sum = dst.element(0);
   // On 2201 sharedTmpBuffer is not used (page ReduceSum).
   const uint64_t repeats = detail::repeats_of(static_cast<uint64_t>(count), detail::lanes_of<T>());
-  detail::sum_through(dst, src, detail::free_room(sharedTmpBuffer, repeats), count, at);
+  const LocalTensor<T> work = detail::free_room(sharedTmpBuffer, repeats);
+  detail::sum_through(dst, src, detail::free_room(work, 2 * repeats), count, at);
 }
 template <typename T, typename M>
 inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,

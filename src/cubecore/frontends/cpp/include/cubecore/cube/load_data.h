@@ -42,7 +42,7 @@ inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                     &at);
   cubecore::issue(left ? "asc_copy_l12l0a_trans" : "asc_copy_l12l0b_trans", at, dst.pointer(),
                   src.pointer(), p.startIndex, p.repeatTimes, p.srcStride, p.dstGap,
-                  p.addrMode != 0, 0);
+                  named("decrement", p.addrMode != 0));
 }
 
 template <typename T>
@@ -78,11 +78,23 @@ template <typename T>
 inline void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                   const LoadData2dTransposeParams& p, CUBECORE_AT) {
   if (!cubecore::within("LoadDataWithTranspose", "addrMode", p.addrMode, 0, 1, at)) return;
+  using cubecore::named;
+  constexpr uint32_t unit = cubecore::steps_of_square(cubecore::Element<PrimT<T>>::bits);
   cubecore::issue(
       dst.memory() == detail::in_l0a ? "asc_copy_l12l0a_trans" : "asc_copy_l12l0b_trans", at,
-      dst.pointer(), src.pointer(), p.startIndex, p.repeatTimes, p.srcStride, p.dstGap,
-      p.addrMode != 0, p.dstFracGap);
+      dst.pointer(), src.pointer(), p.startIndex * unit, p.repeatTimes, p.srcStride * unit,
+      p.dstGap, named("decrement", p.addrMode != 0), named("dst_frac_gap", p.dstFracGap));
 }
+#if __NPU_ARCH__ == 3510
+template <typename T>
+inline void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                  const LoadData2dTransposeParamsV2& p, CUBECORE_AT) {
+  if (!cubecore::within("LoadDataWithTranspose", "addrMode", p.addrMode, 0, 1, at)) return;
+  cubecore::issue("asc_copy_l12l0b_trans", at, dst.pointer(), src.pointer(), p.startIndex,
+                  p.repeatTimes, p.srcStride, p.dstGap, p.dstFracGap, p.srcFracGap,
+                  cubecore::named("decrement", p.addrMode != 0));
+}
+#endif
 
 template <typename T, typename U>
 inline void LoadDataWithSparse(const LocalTensor<T>& dst, const LocalTensor<T>& src,

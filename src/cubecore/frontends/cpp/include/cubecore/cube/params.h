@@ -39,9 +39,9 @@ constexpr const char* quant_word(QuantMode_t mode) {
 }
 #if __NPU_ARCH__ == 3510
 #define CUBECORE_POST_MODES(WRITE)                                                        \
-  WRITE(NoConv) WRITE(QS162B8_POST) WRITE(VQS162B8_POST) WRITE(QF162B8_POST)              \
-  WRITE(VQF162B8_POST) WRITE(QS162S4_POST) WRITE(VQS162S4_POST) WRITE(QF162S4_POST)       \
-  WRITE(VQF162S4_POST) WRITE(QS162S16_POST) WRITE(VQS162S16_POST) WRITE(QF162S16_POST)    \
+  WRITE(NoConv) WRITE(QS162B8_POST) WRITE(VQS162B8_POST) WRITE(QS162S4_POST)              \
+  WRITE(VQS162S4_POST) WRITE(QS162S16_POST) WRITE(VQS162S16_POST) WRITE(QF162B8_POST)     \
+  WRITE(VQF162B8_POST) WRITE(QF162S4_POST) WRITE(VQF162S4_POST) WRITE(QF162S16_POST)      \
   WRITE(VQF162S16_POST)
 }  // namespace cubecore
 
@@ -146,6 +146,17 @@ struct LoadData2dTransposeParams {
   uint8_t addrMode = 0;
   CUBECORE_TAKES(startIndex, repeatTimes, srcStride, dstGap, dstFracGap, [addrMode])
 };
+
+#if __NPU_ARCH__ == 3510
+// Steps count fractals here, squares above.
+struct LoadData2dTransposeParamsV2 {
+  uint16_t startIndex = 0;
+  uint16_t repeatTimes = 0;
+  uint16_t srcStride = 0, dstGap = 0, dstFracGap = 0, srcFracGap = 0;
+  uint8_t addrMode = 0;
+  CUBECORE_TAKES(startIndex, repeatTimes, srcStride, dstGap, dstFracGap, srcFracGap, [addrMode])
+};
+#endif
 
 struct IsResetLoad3dConfig {
   bool isSetFMatrix = true;
@@ -254,6 +265,9 @@ struct FixpipeParamsArch3510 {
   bool isChannelSplit = false;
   CUBECORE_TAKES(nSize, mSize, srcStride, dstStride)
 };
+// Without a page: public kernels have its earlier name.
+template <CO2Layout format = CO2Layout::ROW_MAJOR>
+using FixpipeParamsC310 = FixpipeParamsArch3510<format>;
 #else
 // The struct of older kernels: bursts of L0C, one for each column of fractals.
 struct Nz2NdParams {

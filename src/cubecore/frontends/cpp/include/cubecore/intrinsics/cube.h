@@ -35,7 +35,7 @@ inline void load_fractals(bool left, D* dst, S* src, uint16_t index, uint8_t rep
   Pointer to = operand(mem, dst), from = operand(Mem::L1, src);
   if (transpose)
     issue_raw(left ? "asc_copy_l12l0a_trans" : "asc_copy_l12l0b_trans", at, to, from, index, repeat,
-              stride, gap, mode == dec, 0);
+              stride, gap, named("decrement", mode == dec));
   else
     issue_raw(left ? "load_cbuf_to_ca" : "load_cbuf_to_cb", at, to, from, index, repeat, stride,
               gap, named("decrement", mode == dec));
@@ -60,9 +60,11 @@ inline void load_cbuf_to_cb(D* dst, S* src, uint16_t baseIdx, uint8_t repeat, ui
   template <typename D, typename S>                                                           \
   inline void name(D* dst, S* src, uint16_t index, uint8_t repeat, uint16_t srcStride,        \
                    uint16_t dstGap, addr_cal_mode_t mode, uint16_t dstFracGap, CUBECORE_AT) { \
+    constexpr uint32_t unit = cubecore::steps_of_square(cubecore::Element<S>::bits);          \
     cubecore::issue_raw(call, at, cubecore::operand(cubecore::Mem::memory, dst),              \
-                        cubecore::operand(cubecore::Mem::L1, src), index, repeat, srcStride,  \
-                        dstGap, mode == dec, dstFracGap);                                     \
+                        cubecore::operand(cubecore::Mem::L1, src), index * unit, repeat,      \
+                        srcStride * unit, dstGap, cubecore::named("decrement", mode == dec),  \
+                        cubecore::named("dst_frac_gap", dstFracGap));                         \
   }
 CUBECORE_TRANSPOSED(load_cbuf_to_ca_transpose, "asc_copy_l12l0a_trans", L0A)
 CUBECORE_TRANSPOSED(load_cbuf_to_cb_transpose, "asc_copy_l12l0b_trans", L0B)

@@ -2,6 +2,7 @@
 // is provided, so that what uses them refuses. Page of aclnn: aclTensor, aclOpExecutor.
 #pragma once
 
+#include "cubecore/host/acl_types.h"
 #include "cubecore/op_host/all.h"
 
 struct aclTensor;
@@ -13,8 +14,6 @@ struct aclFloatArray;
 struct aclBoolArray;
 struct aclOpExecutor;
 using aclnnStatus = int32_t;
-enum aclDataType : int32_t {};
-enum aclFormat : int32_t {};
 
 namespace op {
 using ge::DataType;

@@ -187,9 +187,20 @@ CUBECORE_ROUNDED(CeilDiv, CeilDivision(value, unit))
 CUBECORE_ROUNDED(ConstCeil, CeilDivision(value, unit))
 CUBECORE_ROUNDED(DivCeil, (value + unit - 1) / unit)
 CUBECORE_ROUNDED(CeilAlign, (value + unit - 1) / unit * unit)
-CUBECORE_ROUNDED(Align, (value + unit - 1) / unit * unit)
 CUBECORE_ROUNDED(AlignUp, (value + unit - 1) / unit * unit)
 #undef CUBECORE_ROUNDED
+namespace detail {
+// Any number, by a conversion that is worse than every one between numbers.
+struct AnyNumber {
+  int64_t value;
+  template <typename T, typename = std::enable_if_t<std::is_integral_v<T> || std::is_enum_v<T>>>
+  constexpr AnyNumber(T number) : value(static_cast<int64_t>(number)) {}
+};
+}  // namespace detail
+// Kernels' functions of this name round to 32 bytes as well: theirs come first, of whatever types.
+constexpr int64_t Align(detail::AnyNumber value, detail::AnyNumber unit) {
+  return CeilDivision(value.value, unit.value) * unit.value;
+}
 // No page has it; public kernels divide numbers so.
 template <typename T, typename U, typename... None>
 constexpr std::enable_if_t<std::is_integral_v<T> && std::is_integral_v<U> && sizeof...(None) == 0,

@@ -216,6 +216,15 @@ constexpr int64_t bytes_of(int64_t count) {
   return count * static_cast<int64_t>(Element<T>::bits) / 8;
 }
 
+// Steps of asc_copy_l12l0b_trans from a square of elements to the next: 3510 counts fractals.
+constexpr uint32_t steps_of_square(uint32_t bits) {
+#if __NPU_ARCH__ == 3510
+  return bits == 16 ? 1 : bits == 4 ? 4 : 2;
+#else
+  return 1;
+#endif
+}
+
 // A scalar as an instruction takes it: a real number or a whole one.
 template <typename T>
 inline auto scalar(T value) {
