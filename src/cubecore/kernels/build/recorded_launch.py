@@ -1,6 +1,10 @@
 """A recorded launch as trees: what cores issued, folded, for the clock to walk."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.expr import Expr, Var
@@ -47,11 +51,17 @@ class _Writer:
         self.name, self._tensors = name, tensors
         self.slots = tuple(Var(p.spec.name, n) for n, p in enumerate(tensors))
         self._built: list[tuple[InstructionTrace, list[Item], Program]] = []
+        self._unfolded: list[tuple[_TraceAddresses, Program]] = []
         self._folder = Folder()
 
     def core(self, recording: Recording) -> CoreProgram:
         """Return one core's share."""
         trace = recording.trace
+        addresses = _TraceAddresses(trace, [tensor.address for tensor in self._tensors])
+        for its_addresses, program in self._unfolded:
+            distances = addresses.distances(its_addresses)
+            if distances is not None:
+                return self._share(recording, program, distances)
         items = self._folder.fold(trace)
         for its_trace, its_items, program in self._built:
             distances = self._distances(its_trace, its_items, trace, items)
@@ -59,6 +69,7 @@ class _Writer:
                 return self._share(recording, program, distances)
         program = _Tree(self, trace, self._folder).program(items)
         self._built.append((trace, items, program))
+        self._unfolded.append((addresses, program))
         return self._share(recording, program, [0] * len(self._tensors))
 
     def _share(
@@ -115,6 +126,54 @@ class _Writer:
         if tensor < 0:
             return Expr(address)
         return Expr.of(self.slots[tensor]) + (address - self._tensors[tensor].address)
+
+
+class _TraceAddresses:
+    """The addresses of a trace, and the tensor that each lies in: -1 for none, or another memory.
+
+    Most cores issue what another one does at other addresses: they need not be folded to know it.
+    """
+
+    def __init__(self, trace: InstructionTrace, starts: Sequence[int]) -> None:
+        self._trace = trace
+        self.values = np.frombuffer(trace.addresses, np.int64)
+        kinds = np.frombuffer(trace.kinds, np.uint32).astype(np.int64)
+        mems = [[o.mem is Mem.GM for o in t.operands()] for t in trace.templates]
+        widths = np.array([len(each) for each in mems], np.int64)
+        firsts = np.cumsum(widths) - widths
+        # The operand of each address, as a number over those of all templates in turn.
+        count, number = widths[kinds], np.arange(self.values.size)
+        begins = np.repeat(np.cumsum(count) - count, count)
+        self._operands = np.repeat(firsts[kinds], count) + number - begins
+        is_global = np.array([each for one in mems for each in one], np.bool_)[self._operands]
+        order = np.argsort(np.array(starts, np.int64), kind="stable")
+        at = np.searchsorted(np.array(starts, np.int64)[order], self.values, side="right") - 1
+        tensors = order[at] if order.size else at
+        self.tensors = np.where(is_global & (at >= 0), tensors, -1)
+        wheres = np.frombuffer(trace.wheres, np.uint32).astype(np.int64)
+        self._wheres, self._count = np.repeat(wheres, count), len(starts)
+
+    def distances(self, other: "_TraceAddresses") -> list[int] | None:
+        """Return how far these are from another's in each tensor; None if they differ otherwise."""
+        one, its = self._trace, other._trace
+        if (one.kinds, one.wheres) != (its.kinds, its.wheres) or other.crosses_tensors:
+            return None
+        if (one.templates, one.locations) != (its.templates, its.locations):
+            return None
+        if not np.array_equal(self.tensors, other.tensors):
+            return None
+        apart = self.values - other.values
+        found = np.zeros(self._count + 1, np.int64)  # the last one is that of no tensor
+        found[self.tensors] = apart
+        found[-1] = 0
+        return found[:-1].tolist() if np.array_equal(found[self.tensors], apart) else None
+
+    @cached_property
+    def crosses_tensors(self) -> bool:
+        """True if an operand of an instruction goes from one tensor to another: a loop may, too."""
+        places = self._operands * (int(self._wheres.max(initial=0)) + 1) + self._wheres
+        pairs: NDArray[np.int64] = np.unique(places * (self._count + 1) + self.tensors + 1)
+        return bool(np.unique(pairs // (self._count + 1)).size < pairs.size)
 
 
 class _Tree:

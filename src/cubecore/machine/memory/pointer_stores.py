@@ -13,6 +13,8 @@ from cubecore.units import distinct
 _Bytes = NDArray[np.uint8]
 _MOST_NOTED = 1 << 16
 """Writes that are noted before they are marked."""
+_BLOCK_BYTES = 1 << 16
+"""Bytes that are looked through at a time."""
 
 
 class IssuedBytes:
@@ -97,7 +99,7 @@ class PointerStores:
         """
         low = max(low, 0) // LINE_BYTES * LINE_BYTES
         contents = contents.within(low, -(-high // LINE_BYTES) * LINE_BYTES)
-        stored = np.flatnonzero(self._stored(contents))
+        stored = self._stored(contents)
         if not stored.size:
             return False
         lines = distinct(stored // LINE_BYTES)
@@ -108,20 +110,28 @@ class PointerStores:
         marked = np.zeros(-(-size // LINE_BYTES), np.bool_)
         marked[lines] = True
         contents.valid[np.repeat(marked, LINE_BYTES)[:size] & contents.unissued()] = 1
-        return bool(self._stored(contents).any())
+        return bool(self._stored(contents).size)
 
     def has_stored(self, contents: Contents, at: int) -> bool:
         """Return whether the line of a byte, counted from the first one, was stored to."""
         line = at // LINE_BYTES * LINE_BYTES
-        return bool(self._stored(contents.within(line, line + LINE_BYTES)).any())
+        return bool(self._stored(contents.within(line, line + LINE_BYTES)).size)
 
     def take_whole(self, contents: Contents) -> None:
         """Mark what no instruction wrote as written if some of it was stored."""
-        if self._stored(contents).any():
+        if self._stored(contents).size:
             contents.valid[contents.unissued()] = 1
 
-    def _stored(self, contents: Contents) -> NDArray[np.bool_]:
-        stored: NDArray[np.bool_] = (contents.valid == 0) & (contents.data != self._fill)
-        if stored.any():
-            stored &= contents.unissued()
-        return stored
+    def _stored(self, contents: Contents) -> NDArray[np.int64]:
+        """Return the numbers of the bytes that are stored."""
+        # Block by block: most launches store nothing by pointers, in memory of any size.
+        found = [np.zeros(0, np.int64)]
+        for first in range(0, contents.data.size, _BLOCK_BYTES):
+            part = contents.within(first, first + _BLOCK_BYTES)
+            if part.valid.all():
+                continue
+            stored = (part.valid == 0) & (part.data != self._fill)
+            if stored.any():
+                stored &= part.unissued()
+                found.append(first + np.flatnonzero(stored))
+        return np.concatenate(found)

@@ -14,6 +14,8 @@ from cubecore.workflows.judge.values import array_of, is_tensor
 
 RIGHT, WRONG, REFUSED = "right", "wrong", "refused"
 LATE, NOT_RUN, TOO_LARGE, UNCOMPARABLE = "late", "not run", "too large", "uncomparable"
+BLOCK = 1 << 16
+"""Elements that are compared at a time."""
 CLOSE = "|result - expected| <= atol + rtol * |expected|"
 
 
@@ -115,11 +117,11 @@ def close(
             subject = name or f"output {number}"
             reason = f"{subject} must have shape {list(want.shape)}, got {list(have.shape)}"
             return Compared(WRONG, CLOSE, *limits, output=number, reason=reason)
-        errors, relative, wrong = _distances(want, have, *limits, either=either)
-        worst = [max(worst[0], _most(errors)), max(worst[1], _most(relative))]
-        if first is None and wrong.any():
-            blank = Compared(WRONG, CLOSE, *limits, output=number)
-            first = _first(blank, want, have, wrong)
+        distance = _distance(want.reshape(-1), have.reshape(-1), *limits, either=either)
+        worst = [max(worst[0], distance.max_abs), max(worst[1], distance.max_rel)]
+        if first is None and distance.wrong:
+            blank = Compared(WRONG, CLOSE, *limits, output=number, wrong=distance.wrong)
+            first = _first(blank, want, have, distance.first)
     if first is None:
         return Compared(RIGHT, CLOSE, *limits, max_abs=worst[0], max_rel=worst[1])
     return replace(first, max_abs=worst[0], max_rel=worst[1])
@@ -130,14 +132,40 @@ def _limits(one: Any, atol: float | None, rtol: float | None) -> tuple[float, fl
     return absolute, relative
 
 
+@dataclass(frozen=True, slots=True)
+class _Distance:
+    """Two arrays' largest distance, also as a share; the elements too far, and the first of them."""
+
+    max_abs: float = 0.0
+    max_rel: float = 0.0
+    wrong: int = 0
+    first: int = -1
+
+
+def _distance(want: Array, have: Array, atol: float, rtol: float, *, either: bool) -> _Distance:
+    """Return how far flat arrays are apart."""
+    found = _Distance()
+    # Block by block: temporary arrays as large as a result are pages that the system clears anew.
+    for begin in range(0, want.size, BLOCK):
+        one, other = want[begin : begin + BLOCK], have[begin : begin + BLOCK]
+        if one.dtype == other.dtype and one.tobytes() == other.tobytes():
+            continue
+        errors, relative, wrong = _distances(one, other, atol, rtol, either=either)
+        count, first = int(np.count_nonzero(wrong)), found.first
+        if count and first < 0:
+            first = begin + int(np.argmax(wrong))
+        most = max(found.max_abs, float(errors.max())), max(found.max_rel, float(relative.max()))
+        found = _Distance(*most, found.wrong + count, first)
+    return found
+
+
 def _distances(
     want: Array, have: Array, atol: float, rtol: float, *, either: bool
 ) -> tuple[Array, Array, Array]:
-    """Return how far elements are apart, also as shares, and which are too far, all flat."""
-    flat, other_flat = want.reshape(-1), have.reshape(-1)
+    """Return how far elements are apart, also as shares, and which are too far."""
     wide = np.promote_types(np.float64, np.complex64 if want.dtype.kind == "c" else np.float64)
-    one, other = flat.astype(wide), other_flat.astype(wide)
-    same = (flat == other_flat) | (np.isnan(one) & np.isnan(other))
+    one, other = want.astype(wide), have.astype(wide)
+    same = (want == have) | (np.isnan(one) & np.isnan(other))
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         errors = np.abs(other - one)
         errors[np.isnan(errors)] = np.inf
@@ -149,20 +177,14 @@ def _distances(
     return errors, relative, ~(same | near)
 
 
-def _most(errors: Array) -> float:
-    return float(errors.max()) if errors.size else 0.0
-
-
-def _first(blank: Compared, want: Array, have: Array, wrong: Array) -> Compared:
+def _first(blank: Compared, want: Array, have: Array, index: int) -> Compared:
     """Return a comparison with the first element that is wrong."""
-    index = int(np.flatnonzero(wrong)[0])
     place = tuple(int(n) for n in np.unravel_index(index, want.shape))
     return replace(
         blank,
         where=place,
         value=_real(have.reshape(-1)[index]),
         expected=_real(want.reshape(-1)[index]),
-        wrong=int(np.count_nonzero(wrong)),
     )
 
 

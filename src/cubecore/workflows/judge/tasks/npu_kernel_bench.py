@@ -9,7 +9,7 @@ import csv
 import math
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +21,7 @@ from cubecore.errors import unable
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.tasks.cases import ReferenceCase, module_of
 from cubecore.workflows.judge.tasks.comparison import (
+    BLOCK,
     RIGHT,
     WRONG,
     Compared,
@@ -127,7 +128,7 @@ class NpuKernelBenchTask:
         try:
             with torch.no_grad():
                 if own is None:
-                    accurate = check_precision(wanted, found, _LIMIT, _LIMIT)[0]
+                    accurate = _all_near(wanted, found, _LIMIT, _LIMIT)
                 else:
                     accurate = own(row, wanted, whole)[0]
         except (RuntimeError, IndexError):  # of tensors whose shapes do not fit each other
@@ -176,18 +177,41 @@ def check_precision(
     """
     import torch
 
-    pairs = list(zip(_listed(outputs), _listed(outputs_new), strict=False))
-    accurate, distances, relatives = True, [], []
-    for wanted, found in pairs:
-        one, other = (t.int() if t.dtype == torch.bool else t for t in (wanted, found))
-        distance = torch.abs(one - other)
-        relative = distance / (torch.abs(one) + 1e-7)
+    distances, relatives = [], []
+    for wanted, found in _pairs(outputs, outputs_new):
+        distance = torch.abs(wanted - found)
         distances.append(distance.reshape(-1))
-        relatives.append(relative.reshape(-1))
-        finite = (torch.isfinite(each).all() for each in (one, other, distance, relative))
-        accurate = accurate and all(finite)
-        accurate = accurate and not ((distance > max_abs_error) & (relative > max_rel_error)).any()
+        relatives.append((distance / (torch.abs(wanted) + 1e-7)).reshape(-1))
+    accurate = _all_near(outputs, outputs_new, max_abs_error, max_rel_error)
     return int(accurate), torch.cat(distances), torch.cat(relatives)
+
+
+def _all_near(outputs: Any, outputs_new: Any, max_abs_error: float, max_rel_error: float) -> bool:
+    """Return whether all elements are near and finite, block by block."""
+    import torch
+
+    for wanted, found in _pairs(outputs, outputs_new):
+        blocks: Iterable[tuple[Any, Any]] = [(wanted, found)]
+        if wanted.shape == found.shape:
+            parts = (each.reshape(-1).split(BLOCK) for each in (wanted, found))
+            blocks = zip(*parts, strict=True)
+        for one, other in blocks:
+            distance = torch.abs(one - other)
+            relative = distance / (torch.abs(one) + 1e-7)
+            if not all(torch.isfinite(each).all() for each in (one, other, distance, relative)):
+                return False
+            if ((distance > max_abs_error) & (relative > max_rel_error)).any():
+                return False
+    return True
+
+
+def _pairs(outputs: Any, outputs_new: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield expected tensors beside results, truth values as integers."""
+    import torch
+
+    for pair in zip(_listed(outputs), _listed(outputs_new), strict=False):
+        wanted, found = (t.int() if t.dtype == torch.bool else t for t in pair)
+        yield wanted, found
 
 
 def _provide_check() -> None:
