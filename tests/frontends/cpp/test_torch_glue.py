@@ -37,6 +37,9 @@ static std::vector<at::Tensor> made(at::TensorList xs, int64_t count) {
 static double element(const at::Tensor& x, int64_t row, int64_t column) {
   return x.accessor<float, 2>()[row][column];
 }
+static std::vector<int64_t> counted(const at::Tensor& x) {
+  return {x.sum().item<int64_t>(), x.max().item<int64_t>(), x.min().item().toLong()};
+}
 static at::Tensor zeros(int64_t n) { return torch::zeros({n, 2}, torch::dtype(torch::kHalf)); }
 static at::Tensor run(const at::Tensor& x, at::IntArrayRef axes, c10::optional<at::Tensor> bias) {
   at::Tensor out = at::empty({x.size(1), x.size(-2)}, x.options());
@@ -52,6 +55,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("made", &made);
   m.def("element", &element);
   m.def("zeros", &zeros);
+  m.def("counted", &counted);
   m.def("run", &run);
   m.def("plus", [](double a, double b) { return a + b; }, py::arg("a"), py::arg("b") = 0.5);
 }
@@ -146,6 +150,12 @@ def test_elements_by_their_indices(values) -> None:
     assert "accessor of 2 dimensions of a tensor of 1" in str(caught.value)
 
 
+def test_sizes_that_depend_on_values(values) -> None:
+    for kind in (np.int64, np.int32, np.uint8):
+        assert values.call("counted", [np.array([[3, 9], [5, 2]], kind)]).value == [19, 9, 2]
+    assert values.call("counted", [np.array([True, False, True])]).value == [2, 1, 0]
+
+
 def test_defaults_and_lambdas(values) -> None:
     assert values.call("plus", [2]).value == 2.5
     assert values.call("plus", [], {"b": 1.5, "a": 1}).value == 2.5
@@ -155,10 +165,12 @@ REFUSED = {
     "the binding made: count <= static_cast<int64_t>(xs.size()) does not hold: count is 3 of 2": (
         ("made", [[X, X], 3])
     ),
-    "the binding has no function other, only told views doubled made element zeros run plus": (
-        ("other", [])
-    ),
+    "the binding has no function other, only told views doubled made element zeros counted run "
+    "plus": (("other", [])),
     "the binding plus: plus takes 2 arguments, got 3": ("plus", [1, 2, 3]),
+    "the binding counted: sum(), max() and min() in a binding are for integers, got Float": (
+        ("counted", [X])
+    ),
     "the binding views: a Tensor is needed": ("views", [3]),
 }
 

@@ -8,7 +8,7 @@ import cubecore
 from cubecore.workflows.judge.cheating.kinds import KINDS
 from frontends.cpp.cpp_kernels import needs_compiler
 from workflows.judge.cheats import CHEATS, HEAD
-from workflows.judge.judged_kernels import ADD, PYTHON, TASK, strings
+from workflows.judge.judged_kernels import ADD, HOST, KERNEL, PYTHON, TASK, strings
 
 FEW = {
     "an expression",
@@ -61,6 +61,32 @@ def test_a_kernel_that_repeats_its_input_has_no_mark(tmp_path) -> None:
         "    return z\n"
     )
     verdict = judged(tmp_path, text, task.replace("reference(x, y)", "reference(x)"), "answer")
+    assert (verdict.correct, verdict.cheating) == (True, ())
+
+
+def test_results_that_join_arrays_of_launches_have_no_mark(tmp_path) -> None:
+    task = TASK.replace("x + y", "np.concatenate([x, y])")
+    text = (
+        f"{HEAD}\ndef answer(x, y):\n    parts = []\n    for each in (x, y):\n"
+        "        z = np.empty_like(each)\n        copy.using(outputs=('z',))[4](x=each, z=z)\n"
+        "        parts.append(z)\n    return np.concatenate(parts)\n"
+    )
+    verdict = judged(tmp_path, text, task, "answer")
+    assert (verdict.correct, verdict.cheating) == (True, ())
+
+
+@needs_compiler
+def test_results_in_a_workspace_have_no_mark(tmp_path) -> None:
+    host = HOST.replace("WorkspaceSizes(1)[0] = 0", "WorkspaceSizes(1)[0] = 4096")
+    last = "  DataCopy(gz, c, t.elements);\n"
+    assert last in KERNEL
+    kernel = KERNEL.replace(
+        last,
+        last + "  GlobalTensor<float> gw;\n"
+        "  gw.SetGlobalBuffer((__gm__ float*)workspace + at, t.elements);\n"
+        "  DataCopy(gw, c, t.elements);\n",
+    )
+    verdict = judged(tmp_path, strings(host_operator_src=host, kernel_src=kernel))
     assert (verdict.correct, verdict.cheating) == (True, ())
 
 

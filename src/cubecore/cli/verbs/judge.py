@@ -38,6 +38,14 @@ NO_VERDICT = 3
 @click.option("--cpu", type=Number(), default=120.0, help="CPU seconds of a process")
 @click.option("--wall", type=Number(), default=600.0, help="seconds of a step")
 @click.option(
+    "-I",
+    "--include",
+    "includes",
+    multiple=True,
+    type=InputFile(),
+    help="folder for headers beside the submission's; may be repeated",
+)
+@click.option(
     "--sandbox",
     type=Word(list(WORDS)),
     default=AUTO,

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.expr import Expr, Var
@@ -135,7 +134,7 @@ class _TraceAddresses:
     """
 
     def __init__(self, trace: InstructionTrace, starts: Sequence[int]) -> None:
-        self._trace = trace
+        self.trace = trace
         self.values = np.frombuffer(trace.addresses, np.int64)
         kinds = np.frombuffer(trace.kinds, np.uint32).astype(np.int64)
         mems = [[o.mem is Mem.GM for o in t.operands()] for t in trace.templates]
@@ -155,7 +154,7 @@ class _TraceAddresses:
 
     def distances(self, other: "_TraceAddresses") -> list[int] | None:
         """Return how far these are from another's in each tensor; None if they differ otherwise."""
-        one, its = self._trace, other._trace
+        one, its = self.trace, other.trace
         if (one.kinds, one.wheres) != (its.kinds, its.wheres) or other.crosses_tensors:
             return None
         if (one.templates, one.locations) != (its.templates, its.locations):
@@ -172,7 +171,7 @@ class _TraceAddresses:
     def crosses_tensors(self) -> bool:
         """True if an operand of an instruction goes from one tensor to another: a loop may, too."""
         places = self._operands * (int(self._wheres.max(initial=0)) + 1) + self._wheres
-        pairs: NDArray[np.int64] = np.unique(places * (self._count + 1) + self.tensors + 1)
+        pairs = np.unique(places * (self._count + 1) + self.tensors + 1)
         return bool(np.unique(pairs // (self._count + 1)).size < pairs.size)
 
 

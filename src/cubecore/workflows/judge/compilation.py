@@ -117,7 +117,7 @@ class Compilations:
             self._box.copied_out(folder().absolute(), self.kept, room)
             if not all((self.kept / name).exists() for name in answer["kept"]):
                 sentence = f"libraries of a submission are kept up to {KEPT_BYTES >> 20} MiB"
-                answer = _told(unable("libraries", sentence))
+                answer = _error_json(unable("libraries", sentence))
         return json.dumps(answer).encode() + b"\n"
 
     def used_by(self, ask: int, told: int) -> None:
@@ -173,9 +173,9 @@ def _compiled(text: bytes, place: Path) -> Json:
         kind, *given = json.loads(text)
         _COMPILE[kind](*given)
     except CubecoreError as error:
-        return _told(error)
+        return _error_json(error)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return _told(unable("a library", "the submission asks for no library"))
+        return _error_json(unable("a library", "the submission asks for no library"))
     return {"kept": sorted(_names() - before)}
 
 
@@ -187,16 +187,16 @@ def _kernel(source: Any, entries: Any, macros: Any, verbose: Any) -> None:
     path, text, defines, includes, key, rewritten = source
     lines = frozenset((str(file), int(line)) for file, line in rewritten)
     words = tuple(map(str, defines)), tuple(map(str, includes))
-    made = Source(Path(path), str(text), *words, int(key), lines)
+    rewritten_source = Source(Path(path), str(text), *words, int(key), lines)
     names = tuple(map(str, entries)), tuple(map(str, macros))
-    fill(made, *names, verbose=bool(verbose))
+    fill(rewritten_source, *names, verbose=bool(verbose))
 
 
 def _host(files: Any, defines: Any, verbose: Any) -> None:
     base, *parts = files
     host, kernels, given = (tuple(map(Path, part)) for part in parts)
-    made = ProjectFiles(Path(base), host, kernels, given)
-    host_library(made, tuple(map(str, defines)), verbose=bool(verbose))
+    project = ProjectFiles(Path(base), host, kernels, given)
+    host_library(project, tuple(map(str, defines)), verbose=bool(verbose))
 
 
 def _binding(sources: Any, arch: Any) -> None:
@@ -215,30 +215,30 @@ def _late(step: StepOutcome) -> Json:
     assert step.failed is not None
     error = unable("the compiler", step.failed[1])
     error.origin = TIME_LIMIT
-    return _told(error)
+    return _error_json(error)
 
 
-def _told(error: CubecoreError) -> Json:
+def _error_json(error: CubecoreError) -> Json:
     """Return an error as JSON."""
     names = ("subject", "requirement", "value", "remedy", "sentence")
-    told: Json = {
+    record: Json = {
         "violations": [[getattr(each, name) for name in names] for each in error.violations],
         "detail": error.detail,
         "origin": error.origin,
     }
     if isinstance(error, MissingHeaderError):
-        told["header"] = error.header
-    return told
+        record["header"] = error.header
+    return record
 
 
-def _error(told: Json) -> CubecoreError:
-    """Return the error that JSON tells."""
-    violations = [Violation(*each) for each in told["violations"]]
+def _error(record: Json) -> CubecoreError:
+    """Return the error of such JSON."""
+    violations = [Violation(*each) for each in record["violations"]]
     error: CubecoreError = RequestError(violations)
-    if "header" in told:
-        error = MissingHeaderError(violations[0].subject, told["header"])
+    if "header" in record:
+        error = MissingHeaderError(violations[0].subject, record["header"])
         error.violations = tuple(violations)
-    error.detail, error.origin = told["detail"], told["origin"]
+    error.detail, error.origin = record["detail"], record["origin"]
     if error.detail:
         error.add_note(error.detail)
     return error

@@ -82,7 +82,7 @@ def judge(
         Takes the name of each stage as it begins.
     **options : object
         Fields of `JudgeOptions`: entry, blocks, cases, cap_bytes, seed, instructions, cpu_s,
-        wall_s, sandbox, settings.
+        wall_s, sandbox, includes, settings.
 
     Returns
     -------
@@ -183,6 +183,8 @@ def _command(submission: str, task: str, options: JudgeOptions) -> str:
             words += [
                 word for field, text in value.items() for word in ("--set", f"{field}={text}")
             ]
+        elif name == "includes":
+            words += [word for folder in value for word in ("-I", folder)]
         elif name != "chip" and value != getattr(plain, name):
             words += [
                 names.get(name, f"--{name}"),
@@ -312,7 +314,7 @@ def _findings(records: Sequence[Json], told: Sequence[Json]) -> list[JudgedFindi
                 continue
             names = ("id", "certainty", "file", "line", "function", "message", "fix", "core")
             plain = {name: each[name] for name in (*names, "count")}
-            made = JudgedFinding(**plain, case=record["name"])
-            rank = _CERTAINTIES.index(made.certainty), bool(each["follows"])
-            first[key] = rank, made
-    return [made for _, made in sorted(first.values(), key=lambda each: each[0])]
+            finding = JudgedFinding(**plain, case=record["name"])
+            rank = _CERTAINTIES.index(finding.certainty), bool(each["follows"])
+            first[key] = rank, finding
+    return [finding for _, finding in sorted(first.values(), key=lambda each: each[0])]

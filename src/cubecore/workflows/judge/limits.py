@@ -1,10 +1,11 @@
 """Options of a judgement, and the limits of its processes."""
 
 from dataclasses import field, fields
+from pathlib import Path
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import chip as chip_named
-from cubecore.errors import did_you_mean, one_of, refuse
+from cubecore.errors import did_you_mean, one_of, refuse, unable
 from cubecore.lazy_dataclass import dataclass
 from cubecore.sandbox.words import AUTO, checked
 
@@ -42,6 +43,8 @@ class JudgeOptions:
         Seconds of each step, as `cpu_s`.
     sandbox : str
         The box that the submission runs in: bwrap, own, none, or auto for the first that there is.
+    includes : tuple of str
+        Folders for headers beside the submission's, which its box shows: those of its `-I`.
     settings : dict
         Fields of the chip to replace: a what-if chip.
     """
@@ -56,6 +59,7 @@ class JudgeOptions:
     cpu_s: float = CPU_S
     wall_s: float = WALL_S
     sandbox: str = AUTO
+    includes: tuple[str, ...] = ()
     settings: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -66,6 +70,9 @@ class JudgeOptions:
         if self.seed < 0:
             raise refuse("seed", "be a whole number from 0 on", self.seed)
         checked(self.sandbox)
+        for folder in self.includes:
+            if not Path(folder).is_dir():
+                raise unable(folder, f"cannot read {folder}: no such folder")
         for name in ("cpu_s", "wall_s"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise refuse(name, "be a finite number above 0", f"{getattr(self, name):g}")
@@ -99,6 +106,7 @@ def options_of(chip: str, given: JsonMapping) -> JudgeOptions:
     for name in given:
         if name not in names:
             raise refuse("an option", one_of(names), repr(name), did_you_mean(name, names))
-    made = JudgeOptions(chip_named(chip).name, **given)
-    chip_named(chip).what_if(made.settings)
-    return made
+    folders = tuple(str(Path(each).resolve()) for each in given.get("includes", ()))
+    asked = JudgeOptions(chip_named(chip).name, **{**given, "includes": folders})
+    chip_named(chip).what_if(asked.settings)
+    return asked

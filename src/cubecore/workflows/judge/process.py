@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -67,8 +67,10 @@ _LEAST_SIZE = 16
 def main(folder: Path) -> None:
     """Judge as the folder's request says; print the stages, and leave ``judged.json``."""
     request = json.loads((folder / "request.json").read_text("utf-8"))
-    options = JudgeOptions(**request["options"])
     task, submission = task_of(request["task"]), submission_of(request["submission"])
+    options = JudgeOptions(**request["options"])
+    includes = (*options.includes, *map(str, task.includes))
+    options = replace(options, includes=includes)
     reference, given = folder / "reference", folder / _WORKSPACE
     for each in (reference, given, given / RESULTS):
         each.mkdir()
@@ -82,7 +84,10 @@ def main(folder: Path) -> None:
     if step is None:
         return
     records, model = step.left["cases"], step.left["model"]
-    files = own_files(submission, place)
+    if all(each["outcome"] == TOO_LARGE for each in records):
+        sentence = f"no case of {task.name} has arrays of at most {options.cap_bytes} B each"
+        raise unable(task.name, sentence, "raise --cap-bytes")
+    files = [*own_files(submission, place), *map(Path, options.includes)]
     if model is not None and model["binding"]:
         files.append(written_binding(model["binding"]))
     with submission_boxes(submission, place, files, task, given, options) as boxes:

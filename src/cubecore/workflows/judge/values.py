@@ -13,7 +13,7 @@ from cubecore.aliases import Json
 from cubecore.arrays import Array
 from cubecore.dtypes import element_type
 
-_TENSOR = "tensor"
+_TENSOR, _SPARSE = "tensor", "sparse"
 
 
 class ArrayFolder:
@@ -47,6 +47,13 @@ class ArrayFolder:
             return self.stored(np.asarray(value))
         if isinstance(value, np.ndarray):
             return self._written(value, "array")
+        if is_sparse(value):
+            parts = value._indices(), value._values()  # noqa: SLF001 - of any, summed up or not
+            return {
+                _SPARSE: [self.stored(each) for each in parts],
+                "shape": list(value.shape),
+                "summed": value.is_coalesced(),
+            }
         if is_tensor(value):
             return self._written(array_of(value), _TENSOR)
         raise TypeError(f"a value of {type(value).__name__}")
@@ -61,10 +68,10 @@ class ArrayFolder:
         if not self._sealed:
             np.save(self._folder / name, kept)
             return told
-        made = io.BytesIO()
-        np.save(made, kept)
-        (self._folder / name).write_bytes(made.getbuffer())
-        return told | {"sha256": hashlib.sha256(made.getbuffer()).hexdigest()}
+        file = io.BytesIO()
+        np.save(file, kept)
+        (self._folder / name).write_bytes(file.getbuffer())
+        return told | {"sha256": hashlib.sha256(file.getbuffer()).hexdigest()}
 
 
 def loaded(folder: Path, record: Any) -> Any:
@@ -84,6 +91,14 @@ def loaded(folder: Path, record: Any) -> Any:
             return make(loaded(folder, each) for each in record[kind])
     if "dict" in record:
         return {loaded(folder, k): loaded(folder, v) for k, v in record["dict"]}
+    if _SPARSE in record:
+        import torch
+
+        parts = (loaded(folder, each) for each in record[_SPARSE])
+        shape, summed = record["shape"], record["summed"]
+        return torch.sparse_coo_tensor(
+            *parts, shape, is_coalesced=summed or None, check_invariants=False
+        )
     name = record.get(_TENSOR) or record["array"]
     file: Any = folder / Path(name).name  # of this folder alone
     if "sha256" in record:
@@ -104,13 +119,21 @@ def arrays_in(record: Any) -> list[Json]:
         return []
     if "dtype" in record:
         return [record]
-    parts = record.get("tuple") or record.get("list") or [v for _, v in record.get("dict", ())]
+    kinds = ("tuple", "list", _SPARSE)
+    parts = next((record[kind] for kind in kinds if kind in record), None) or [
+        v for _, v in record.get("dict", ())
+    ]
     return [each for part in parts for each in arrays_in(part)]
 
 
 def is_tensor(value: object) -> bool:
     """True of a tensor of torch, which need not be imported."""
     return type(value).__module__.split(".")[0] == "torch" and hasattr(value, "detach")
+
+
+def is_sparse(value: object) -> bool:
+    """True of a sparse tensor of torch, in coordinates."""
+    return is_tensor(value) and str(getattr(value, "layout", "")) == "torch.sparse_coo"
 
 
 def array_of(tensor: Any) -> Array:

@@ -35,6 +35,7 @@ class _LaunchArray:
     dtype: "np.dtype[Any]"
     valid: Array
     is_output: bool
+    is_given: bool
     number: int
 
     @property
@@ -68,7 +69,9 @@ def _arrays(run: KernelRun, number: int) -> Iterator[_LaunchArray]:
         size = host.raw.size
         raw, valid = tensor.buffer.data[:size], tensor.buffer.valid[:size]
         is_output = host.name in run.outputs
-        yield _LaunchArray(raw, np.dtype(host.dtype.numpy), valid, is_output, number)
+        # A workspace is the launch's own: it begins uninitialised.
+        is_given = not is_output and not tensor.scratch
+        yield _LaunchArray(raw, np.dtype(host.dtype.numpy), valid, is_output, is_given, number)
 
 
 def _provenance(
@@ -112,15 +115,18 @@ def _is_left(raw: Array, arrays: Sequence[_LaunchArray], inputs: Sequence[Array]
 
 
 def _is_part(result: Array, outputs: Sequence[_LaunchArray]) -> bool:
-    """Return whether all values of a result are values of a launch's outputs, in any order."""
+    """Return whether all values of a result are values of the outputs of launches, in any order.
+
+    A result may join several of them, as those of a list. It is not looked up in too large ones.
+    """
+    if any(each.values.size > _MOST_SEARCHED for each in outputs):
+        return True
+    missing = np.ones(result.size, np.bool_)
     for each in outputs:
         with np.errstate(all="ignore"):
-            values = (
-                each.values.astype(result.dtype) if each.values.size <= _MOST_SEARCHED else None
-            )
-        if values is None or np.isin(_bits(result), _bits(values)).all():
-            return True
-    return False
+            values = each.values.astype(result.dtype)
+        missing &= ~np.isin(_bits(result), _bits(values))
+    return not missing.any()
 
 
 def _bits(array: Array) -> Array:
@@ -144,7 +150,7 @@ def _given_to_a_launch(
         return None
     for each in arrays:
         earlier = (one for one in arrays if one.is_output and one.number < each.number)
-        if each.is_output or begin not in each.data.tobytes():
+        if not each.is_given or begin not in each.data.tobytes():
             continue
         if not any(begin in one.data.tobytes() for one in earlier):
             return each.number

@@ -105,7 +105,7 @@ def opened_project(
         If its op_host does not compile.
     """
     try:
-        return load_op(place, timeout_s=options.wall_s, **launch)
+        return load_op(place, includes=options.includes, timeout_s=options.wall_s, **launch)
     except CubecoreError as error:
         raise StageError("host", error) from error
 

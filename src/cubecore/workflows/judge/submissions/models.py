@@ -66,7 +66,7 @@ def opened_model(
         raise unable(submission.path.name, f"{submission.path.name} has no binding")
     binding = _binding(sources, project, options)
     _register(binding, sources, model["module"])
-    made = _model_of(text, place if place.is_dir() else place.parent)
+    model_class = _model_of(text, place if place.is_dir() else place.parent)
     kernels = (entry.name for path in sources for entry in source_of(path).scan.entries)
     names = tuple(dir(project)) if project is not None else tuple(kernels)
 
@@ -75,7 +75,7 @@ def opened_model(
 
         torch.manual_seed(SEED)
         with noted(), torch.no_grad():
-            return made(*copied(case.made_with))(*copied(case.inputs))
+            return model_class(*copied(case.made_with))(*copied(case.inputs))
 
     return OpenSubmission(names, call)
 
@@ -215,7 +215,7 @@ def _model_of(text: str, folder: Path) -> Any:
     except Exception as error:
         got = f"{type(error).__name__}: {error}"
         raise StageError("load", unable("ModelNew", f"its model raised {got}")) from error
-    made = getattr(module, "ModelNew", None)
-    if made is None:
+    model_class = getattr(module, "ModelNew", None)
+    if model_class is None:
         raise StageError("load", unable("ModelNew", "its model has no class ModelNew"))
-    return made
+    return model_class

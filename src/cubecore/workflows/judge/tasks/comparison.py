@@ -10,7 +10,7 @@ from cubecore.aliases import Json
 from cubecore.arrays import Array
 from cubecore.frontends.result_comparison import Tolerance
 from cubecore.lazy_dataclass import dataclass
-from cubecore.workflows.judge.values import array_of, is_tensor
+from cubecore.workflows.judge.values import array_of, is_sparse, is_tensor
 
 RIGHT, WRONG, REFUSED = "right", "wrong", "refused"
 LATE, NOT_RUN, TOO_LARGE, UNCOMPARABLE = "late", "not run", "too large", "uncomparable"
@@ -61,11 +61,16 @@ def _number(value: float) -> float | str:
 
 
 def leaves(value: Any) -> list[tuple[str, Any]]:
-    """Return the arrays and numbers of a result in their order, by name where they have one."""
+    """Return the arrays and numbers of a result in their order, by name where they have one.
+
+    A sparse tensor has two: the indices, and the values.
+    """
     if isinstance(value, Mapping):
         return [(str(name), leaf) for name, each in value.items() for _, leaf in leaves(each)]
     if isinstance(value, (list, tuple)):
         return [(name, leaf) for each in value for name, leaf in leaves(each)]
+    if is_sparse(value):
+        return [("", value._indices()), ("", value._values())]  # noqa: SLF001 - summed up or not
     return [] if value is None else [("", value)]
 
 
@@ -134,7 +139,7 @@ def _limits(one: Any, atol: float | None, rtol: float | None) -> tuple[float, fl
 
 @dataclass(frozen=True, slots=True)
 class _Distance:
-    """Two arrays' largest distance, also as a share; the elements too far, and the first of them."""
+    """Two arrays' largest distance, also as a share; elements too far, and the first of them."""
 
     max_abs: float = 0.0
     max_rel: float = 0.0

@@ -8,16 +8,22 @@ from cubecore.lazy_dataclass import dataclass
 
 ARRAYS, FUNCTION, TORCH = "arrays", "function", "torch"
 NPU_KERNEL_BENCH = "NPUKernelBench"
+_COMMON = Path("libs", "common_include")
+"""The headers of NPUKernelBench, as its configuration names them."""
 _WITH_TORCH = {TORCH, NPU_KERNEL_BENCH}
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeTask:
-    """A task: its kind, its name and its file or folder."""
+    """A task: its kind, its name and its file or folder.
+
+    `includes` are folders for headers that its suite compiles submissions with.
+    """
 
     kind: str
     name: str
     path: Path
+    includes: tuple[Path, ...] = ()
 
     @property
     def needs_torch(self) -> bool:
@@ -62,6 +68,13 @@ def task_of(path: str | Path) -> JudgeTask:
 
 def _folder(folder: Path, shown: str) -> JudgeTask:
     if (folder / "validation" / "module.py").is_file():
-        return JudgeTask(NPU_KERNEL_BENCH, folder.name, folder)
+        return JudgeTask(NPU_KERNEL_BENCH, folder.name, folder, _suite_headers(folder))
     remedy = "a task of NPUKernelBench has validation/module.py"
     raise unable(shown, f"{shown} has no reference", remedy)
+
+
+def _suite_headers(folder: Path) -> tuple[Path, ...]:
+    """Return the folders for headers in the checkout of NPUKernelBench that a task lies in."""
+    common = (each / _COMMON for each in folder.parents)
+    found = next((each for each in common if each.is_dir()), None)
+    return tuple(sorted(each for each in found.iterdir() if each.is_dir())) if found else ()

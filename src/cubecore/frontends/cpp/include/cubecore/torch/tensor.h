@@ -33,6 +33,21 @@ class TensorAccessor {
   const int64_t *sizes_, *strides_;
 };
 
+// An integer that the host reads from a tensor, as for a size of a result: no tensor itself, so that
+// no result is made of it.
+class HostInteger {
+ public:
+  explicit HostInteger(int64_t value) : value_(value) {}
+  Scalar item() const { return Scalar(value_); }
+  template <typename T>
+  T item() const {
+    return static_cast<T>(value_);
+  }
+
+ private:
+  int64_t value_;
+};
+
 class Tensor {
  public:
   struct Storage {
@@ -250,6 +265,14 @@ class Tensor {
   T item() const {
     return item().to<T>();
   }
+  // Sizes that depend on values; of integers and truth values alone.
+  HostInteger sum() const {
+    int64_t total = 0;
+    EachInteger([&](int64_t one) { total += one; });
+    return HostInteger(total);
+  }
+  HostInteger max() const { return Extreme([](int64_t a, int64_t b) { return a > b; }); }
+  HostInteger min() const { return Extreme([](int64_t a, int64_t b) { return a < b; }); }
 
  private:
   static std::vector<int64_t> Rows(const std::vector<int64_t>& sizes) {
@@ -296,6 +319,17 @@ class Tensor {
         at[n] = 0;
       }
     }
+  }
+  template <typename F>
+  void EachInteger(F use) const;
+  template <typename F>
+  HostInteger Extreme(F beats) const {
+    std::optional<int64_t> best;
+    EachInteger([&](int64_t one) {
+      if (!best || beats(one, *best)) best = one;
+    });
+    if (!best) throw Error(c10::str("the largest or smallest element of an empty tensor"));
+    return HostInteger(*best);
   }
   void Written() const {
     if (defined() && storage_->bytes != 0)
@@ -363,6 +397,20 @@ inline void write_element(uint8_t* at, ScalarType type, double value) {
   }
 }
 
+template <typename F>
+void Tensor::EachInteger(F use) const {
+  if (isFloatingType(type_) || is_complex())
+    throw Error(str("sum(), max() and min() in a binding are for integers, got ", type_));
+  Each([&](const uint8_t* at) {
+    if (type_ == kLong) {
+      int64_t whole;
+      std::memcpy(&whole, at, 8);
+      use(whole);
+    } else {
+      use(static_cast<int64_t>(read_element(at, type_)));
+    }
+  });
+}
 inline const Tensor& Tensor::copy_(const Tensor& from, bool) const {
   if (from.numel() != numel() && from.numel() != 1)
     throw Error(str("copy_ of ", from.numel(), " elements to ", numel()));

@@ -1,0 +1,92 @@
+"""Tasks of public suites: their sizes, the headers of their checkout, sparse tensors."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import cubecore
+from cubecore.errors import RequestError
+from cubecore.workflows.judge.limits import options_of
+from cubecore.workflows.judge.tasks.comparison import close, leaves, same
+from cubecore.workflows.judge.tasks.kinds import task_of
+from cubecore.workflows.judge.values import ArrayFolder, arrays_in, loaded
+from frontends.cpp.cpp_kernels import needs_compiler
+from workflows.judge.judged_kernels import HOST, PYTHON, TASK, strings
+
+with_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+
+
+def test_a_task_has_the_headers_of_its_checkout(tmp_path) -> None:
+    task = tmp_path / "tasks" / "level1" / "Add"
+    (task / "validation").mkdir(parents=True)
+    (task / "validation" / "module.py").touch()
+    assert task_of(task).includes == ()
+    headers = tmp_path / "libs" / "common_include" / "some"
+    headers.mkdir(parents=True)
+    assert task_of(task).includes == (headers,)
+
+
+@needs_compiler
+def test_folders_for_headers_are_shown_to_the_box(tmp_path) -> None:
+    for name in ("answer", "task", "shared"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "task" / "task.py").write_text(TASK)
+    (tmp_path / "shared" / "blocks_of_the_suite.h").write_text("constexpr int kBlocks = 4;\n")
+    host = '#include "blocks_of_the_suite.h"\n' + HOST.replace("Dim(4)", "Dim(kBlocks)")
+    answer = tmp_path / "answer" / "answer.txt"
+    answer.write_text(strings(host_operator_src=host))
+    includes = [str(tmp_path / "shared")]
+    verdict = cubecore.judge(answer, tmp_path / "task" / "task.py", cases=1, includes=includes)
+    assert verdict.correct, verdict.text
+    assert f"-I {tmp_path / 'shared'}" in verdict.reproducible
+
+
+def test_a_folder_for_headers_that_is_not_there_is_refused() -> None:
+    with pytest.raises(RequestError) as caught:
+        options_of("Ascend910B3", {"includes": ["/of/nobody"]})
+    assert str(caught.value) == "cannot read /of/nobody: no such folder"
+
+
+def test_a_task_whose_cases_are_all_too_large_is_refused(tmp_path) -> None:
+    x = np.zeros(1024, np.float32)
+    np.savez(tmp_path / "large.npz", x=x, expected_z=x)
+    (tmp_path / "kernel.py").write_text(PYTHON)
+    with pytest.raises(RequestError) as caught:
+        cubecore.judge(tmp_path / "kernel.py", tmp_path / "large.npz", cap_bytes=4095)
+    assert str(caught.value) == (
+        "no case of large has arrays of at most 4095 B each; raise --cap-bytes"
+    )
+
+
+@with_torch
+@pytest.mark.parametrize("summed", [False, True])
+def test_sparse_tensors_are_handed_on(tmp_path, summed) -> None:
+    import torch
+
+    places, values = torch.tensor([[0, 2, 2], [1, 0, 0]]), torch.tensor([3.0, 4.0, 5.0])
+    given = torch.sparse_coo_tensor(places, values, (3, 2), check_invariants=False)
+    given = given.coalesce() if summed else given
+    record = ArrayFolder(tmp_path).stored([given, 1])
+    left = loaded(tmp_path, record)[0]
+    assert (left.shape, left.is_coalesced()) == (given.shape, summed)
+    assert same(left, given)
+    assert torch.equal(left.to_dense(), torch.tensor([[0.0, 3.0], [0.0, 0.0], [9.0, 0.0]]))
+    assert [each["dtype"] for each in arrays_in(record)] == ["int64", "float32"]
+    assert len(leaves(given)) == 2
+
+
+@pytest.mark.parametrize("elements", [1, 65536, 65537, 200_000])
+def test_blocks_of_a_comparison_have_one_result(elements) -> None:
+    wanted = np.random.default_rng(elements).standard_normal(elements)
+    got = wanted.copy()
+    places = sorted({0, elements // 2, elements - 1})
+    got[places] += 0.5
+    compared = close(wanted, got)
+    errors = np.abs(got - wanted)
+    assert (compared.wrong, compared.where) == (len(places), (0,))
+    assert compared.max_abs == errors.max()
+    assert compared.max_rel == (errors / np.maximum(np.abs(wanted), 1e-12)).max()
+    assert (compared.value, compared.expected) == (got[0], wanted[0])
+    got[0] = wanted[0]
+    assert close(wanted, got).where == ((places[1],) if len(places) > 1 else ())
