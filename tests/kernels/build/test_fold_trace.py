@@ -135,6 +135,29 @@ def test_cores_that_differ_by_a_distance_share_a_tree():
     assert launch.programs[0].is_uniform
 
 
+def test_of_cores_that_differ_by_a_distance_one_is_folded(monkeypatch):
+    folds = []
+    fold = Folder.fold
+    monkeypatch.setattr(Folder, "fold", lambda self, trace: folds.append(1) or fold(self, trace))
+    recorded_launch("k", TENSORS, [recording(core, 1280 * core) for core in range(4)])
+    assert len(folds) == 1
+
+
+def test_a_loop_over_two_tensors_at_other_distances_has_a_tree_of_its_own():
+    tensors = [
+        RecordedTensor(TensorSpec("a", 512), 4096),
+        RecordedTensor(TensorSpec("b", 4096, output=True), 4608),
+    ]
+    recordings = [
+        Recording(core, 1, trace_of(*((FETCH, (0, address), 1) for address in addresses)))
+        for core, addresses in enumerate([(4096, 4352, 4608, 4864), (4096, 4352, 4672, 4928)])
+    ]
+    launch = recorded_launch("k", tensors, recordings)
+    for core, its in zip(launch.cores, recordings, strict=True):
+        listed = list(core.program.listing(core.addresses({"a": 4096, "b": 4608})))
+        assert listed == [(t, a) for t, a, _ in its.trace]
+
+
 @pytest.mark.parametrize("other", [recording(1, 0, trips=4), recording(1, 32, trips=6)])
 def test_cores_that_differ_otherwise_have_trees_of_their_own(other):
     launch = recorded_launch("k", TENSORS, [recording(0, 0), other])
