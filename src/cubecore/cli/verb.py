@@ -117,7 +117,8 @@ class Verb(click.Command):
                 (_subject(param), path)
                 for param, value in given
                 if isinstance(param.type, InputFile) and value is not None
-                if (path := param.type.path(value)) is not None
+                for each in (value if isinstance(value, tuple) else (value,))
+                if (path := param.type.path(each)) is not None
             ]
             require_apart(outputs, inputs)
         return super().invoke(ctx)
