@@ -47,6 +47,7 @@ class Asks(IntEnum):
     SIMT_BEGINS = 14
     SIMT_ENDS = 15
     SIMT_SHARE = 16
+    SIMT_MARKS = 17
 
 
 class Tells(IntEnum):

@@ -8,7 +8,9 @@ list(PREPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}")
 get_filename_component(_cubecore_root "${CMAKE_CURRENT_LIST_DIR}" DIRECTORY)
 
 # Objects of every language end in a library that cubecore loads.
+# That of an executable alone, -fPIE, would not do.
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-fPIC>")
 include_directories(SYSTEM "${_cubecore_root}/include" "${CMAKE_BINARY_DIR}/cubecore_headers")
 execute_process(
   COMMAND "$ENV{CUBECORE_PYTHON}" -m cubecore c++ "--launch-headers=${CMAKE_BINARY_DIR}/cubecore_headers")

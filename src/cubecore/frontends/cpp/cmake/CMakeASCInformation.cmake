@@ -9,6 +9,11 @@ set(CMAKE_ASC_LINK_EXECUTABLE
     "${_cubecore} <FLAGS> <CMAKE_ASC_LINK_FLAGS> <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES>")
 set(CMAKE_ASC_CREATE_SHARED_LIBRARY
     "${_cubecore} -shared <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES>")
+# A program finds the shared libraries of its project as other languages' programs do.
+foreach(_cubecore_kind EXECUTABLE SHARED_LIBRARY)
+  set(CMAKE_${_cubecore_kind}_RUNTIME_ASC_FLAG "-Wl,-rpath,")
+  set(CMAKE_${_cubecore_kind}_RUNTIME_ASC_FLAG_SEP ":")
+endforeach()
 set(CMAKE_ASC_CREATE_SHARED_MODULE "${CMAKE_ASC_CREATE_SHARED_LIBRARY}")
 set(CMAKE_ASC_ARCHIVE_CREATE "<CMAKE_AR> qc <TARGET> <OBJECTS>")
 set(CMAKE_ASC_ARCHIVE_FINISH "<CMAKE_RANLIB> <TARGET>")

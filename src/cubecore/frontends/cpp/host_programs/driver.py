@@ -1,5 +1,7 @@
 """`cubecore c++`: compile files of kernels and of host code, and link them to a program."""
 
+import shutil
+import subprocess
 from collections.abc import Sequence
 from dataclasses import field
 from pathlib import Path
@@ -7,7 +9,9 @@ from pathlib import Path
 from cubecore.errors import refuse, unable
 from cubecore.frontends.cpp.files import SUFFIXES, VENDOR_LIBRARIES, write_at_once
 from cubecore.frontends.cpp.host_programs.executable import (
+    has_other,
     joined,
+    libraries_among,
     other_of,
     write_program,
 )
@@ -22,6 +26,7 @@ from cubecore.frontends.cpp.toolchain.build import (
     DEFAULT_ARCH,
     PROGRAM,
     TAKEN,
+    arch_text_of,
     linked,
     macros_of,
     unit_command,
@@ -31,6 +36,7 @@ from cubecore.frontends.cpp.toolchain.cache import scratch_folder
 from cubecore.frontends.cpp.toolchain.compiler import compiler
 from cubecore.frontends.cpp.toolchain.diagnostics import RewritableError, compile_with
 from cubecore.frontends.cpp.toolchain.generated.header_folder import include_flags
+from cubecore.frontends.cpp.toolchain.thread_flags import instrumented, is_of_threads
 from cubecore.lazy_dataclass import dataclass
 
 _DAV = "dav-"
@@ -53,7 +59,6 @@ _IGNORED = (
     "-s",
     "-r",
     "--sanitizer",
-    "--enable-simt",
 )
 
 
@@ -64,6 +69,8 @@ class CompilerCall:
     output: str | None = None
     compile_only: bool = False
     shared: bool = False
+    archive: bool = False
+    of_threads: bool = False
     arch: str = DEFAULT_ARCH
     auto_sync: bool = True
     verbose: bool = False
@@ -100,8 +107,12 @@ def compiler_call(words: Sequence[str]) -> CompilerCall:
 def _take(call: CompilerCall, word: str, value: str) -> None:
     if word == "-o":
         call.output = value
-    elif word == "-c":
+    elif word in {"-c", "-dc"}:  # objects here may call functions of other ones anyway
         call.compile_only = True
+    elif word == "--enable-simt":
+        call.of_threads = True
+    elif word == "-lib":
+        call.archive = True
     elif word == "-shared":
         call.shared = True
     elif word == "--verbose":
@@ -124,6 +135,8 @@ def _take(call: CompilerCall, word: str, value: str) -> None:
         if got not in {"on", "off"}:
             raise refuse("--cce-auto-sync", "be on or off", got)
         call.auto_sync = got == "on"
+    elif word.startswith("-Wl,-rpath"):
+        call.linked.append(word)
     elif word.startswith(("-Wl,", "-rdynamic")):
         pass  # a library that another process loads is linked as it needs
     elif word.startswith("-") and word.startswith(_IGNORED):
@@ -177,7 +190,28 @@ def compile_and_link(words: Sequence[str]) -> None:
         for number, name in enumerate(call.sources):
             objects.append(work / f"{number}.o")
             _compile(call, name, objects[-1], work)
-        _link(call, objects, work)
+        if call.archive:
+            _archive(Path(call.output or "a.a"), objects)
+        else:
+            _link(call, objects, work)
+
+
+def _archive(out: Path, objects: Sequence[Path]) -> None:
+    """Make a static library of objects.
+
+    Raises
+    ------
+    RequestError
+        If `ar` is missing or fails.
+    """
+    tool = shutil.which("ar")
+    if tool is None:
+        raise unable("-lib", "c++ -lib needs the program ar", "install binutils")
+    out.unlink(missing_ok=True)
+    command = [tool, "qcs", str(out), *map(str, objects)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        raise unable("-lib", f"cannot write {out}: {done.stderr.strip().splitlines()[-1]}")
 
 
 def _launch_headers(folder: str, sources: Sequence[Source]) -> None:
@@ -220,6 +254,8 @@ def _compile(
         for part in code.parts:
             macros = macros_of(call.arch, part)
             unit = unit_command(source, code, (PROGRAM,), macros, work, auto_sync=call.auto_sync)
+            if call.of_threads and not code.kernels and not is_of_threads(code, macros):
+                unit = [*instrumented(), *unit]  # functions that threads of other files call
             commands.append([*(f"-D{m}" for m in macros), *unit])
     else:
         write_host_headers(work / "host", functions=True)
@@ -245,7 +281,8 @@ def _link(call: CompilerCall, objects: Sequence[Path], work: Path) -> None:
     """Link a library for each part that an object has, and make a program of them."""
     out = Path(call.output or "a.out")
     words = [*map(str, objects), *call.linked]
-    libraries = [_linked(call, words, out, work)]
+    _require_one_part(words)
+    libraries = [_linked(call, words, out, work) + arch_text_of(libraries_among(words))]
     # An object may hold a second one, of the AIC's part. These are linked as a library of their
     # own, in which files without such a part stand as they are.
     others = {word: other_of(Path(word)) for word in words if word.endswith(".o")}
@@ -261,6 +298,20 @@ def _link(call: CompilerCall, objects: Sequence[Path], work: Path) -> None:
         write_at_once(out, made)
     else:
         write_program(made, out)
+
+
+def _require_one_part(words: Sequence[str]) -> None:
+    """Refuse libraries with a part for AICs: only the first part of them would be linked.
+
+    Raises
+    ------
+    RequestError
+        If a library has two parts.
+    """
+    for path in libraries_among(words):
+        if has_other(path):
+            has = f"{path.name} has kernels of AICs and AIVs, and libraries are linked for one kind"
+            raise unable(path.name, has, "link their object files into the program")
 
 
 def _linked(call: CompilerCall, words: Sequence[str], out: Path, work: Path) -> bytes:

@@ -8,7 +8,7 @@ import os
 import shlex
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from cubecore.frontends.cpp.toolchain.generated.header_folder import headers
 
 _END = b"\nexit 126\n"
 _MARK = b"cubecore's other part"
+_LIBRARIES = (".so", ".a")
 _LENGTH = struct.Struct("<Q")
 
 
@@ -47,6 +48,21 @@ def other_of(path: Path) -> bytes | None:
         return split(path.read_bytes())[1]
     except OSError:
         return None
+
+
+def has_other(path: Path) -> bool:
+    """True if a library, or an object in a static one, has a second part."""
+    return _MARK in path.read_bytes() if path.suffix == ".a" else other_of(path) is not None
+
+
+def libraries_among(words: Iterable[str]) -> list[Path]:
+    """Return the libraries among a linker's words, `-lNAME` looked for in the folders of `-L`."""
+    given = list(words)
+    folders = [Path(word.removeprefix("-L")) for word in given if word.startswith("-L")]
+    stems = [f"lib{word.removeprefix('-l')}" for word in given if word.startswith("-l")]
+    named = [folder / f"{stem}{end}" for stem in stems for folder in folders for end in _LIBRARIES]
+    paths = (*map(Path, given), *named)
+    return [path for path in paths if {*path.suffixes} & {*_LIBRARIES} and path.is_file()]
 
 
 def write_program(library: bytes, out: Path) -> None:

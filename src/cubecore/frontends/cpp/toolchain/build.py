@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -195,10 +195,19 @@ def macros_of(arch: str, part: str) -> tuple[str, ...]:
     return (*of_arch, f"__DAV_C{core}_{name}__", f"CUBECORE_PART={number}")
 
 
+_ARCH_TEXT = re.compile(rf"{_ARCH_MARK}(\d+)".encode())
+
+
 def arch_of(library: bytes) -> str:
     """Return the architecture that a library's kernels were compiled for."""
-    found = re.search(rf"{_ARCH_MARK}(\d+)".encode(), library)
+    found = _ARCH_TEXT.search(library)
     return found[1].decode() if found else DEFAULT_ARCH
+
+
+def arch_text_of(libraries: Iterable[Path]) -> bytes:
+    """Return the text that names the architecture of shared libraries' kernels; none: empty."""
+    texts = (_ARCH_TEXT.search(path.read_bytes()) for path in libraries)
+    return next((text[0] for text in texts if text), b"")
 
 
 def _require_kept(record_path: Path, entry: str) -> Built:

@@ -21,20 +21,30 @@ def is_of_threads(code: Overlay, macros: Sequence[str]) -> bool:
 
 
 def thread_flags(code: Overlay, macros: Sequence[str]) -> list[str]:
-    """Return the words that have the compiler call the runtime before each access of memory.
+    """Return the words for a unit with code of threads: its header, and `instrumented`.
 
-    The calls are those of its thread sanitizer, whose own library is not linked. The header that
-    was compiled before does without; its macro would keep it from being taken.
+    Raises
+    ------
+    RequestError
+        If a function of threads is virtual or calls itself.
     """
     if not is_of_threads(code, macros):
         return []
     for path in code.files:
         # A text that lies in no file is in the overlay, where its lines are the same.
         _require_plain(path, path if path.is_file() else code.main)
-    header = ["-include", str(INCLUDE / "cubecore" / "simt" / "all.h")]
+    return ["-include", str(INCLUDE / "cubecore" / "simt" / "all.h"), *instrumented()]
+
+
+def instrumented() -> list[str]:
+    """Return the words that have the compiler call the runtime before each access of memory.
+
+    The calls are those of its thread sanitizer, whose own library is not linked. The header that
+    was compiled before does without; its macro would keep it from being taken.
+    """
     # Volatile accesses have calls of their own: they do not race, and pass the data cache.
     # Where a block of operations begins, the runtime counts for the rough time.
-    flags = [*header, "-fsanitize=thread", "-U__SANITIZE_THREAD__", "-fsanitize-coverage=trace-pc"]
+    flags = ["-fsanitize=thread", "-U__SANITIZE_THREAD__", "-fsanitize-coverage=trace-pc"]
     if compiler().is_clang:
         without, marked = "-tsan-instrument-func-entry-exit=0", "-tsan-distinguish-volatile=1"
         in_order = "-disable-block-placement"

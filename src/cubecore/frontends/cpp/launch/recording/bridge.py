@@ -227,7 +227,8 @@ class Bridge:
         file, function, line = message.text() or b"", message.said(), message.word()
         shown = self._files.get(file)
         if shown is None:
-            shown = self._files[file] = shown_path(file.decode("utf-8", "replace"))
+            named = file.decode("utf-8", "replace")
+            shown = self._files[file] = shown_path(named) if named else ""
         return Location(shown, line, shortened(function_as_written(function)))
 
     def _miss(self, native_core: NativeCore, message: Message) -> bytes:
@@ -316,7 +317,7 @@ class Bridge:
         what, at, stale, stale_note = _words(message, 4)
         texts = [message.said() for _ in range(3)]
         locations = self.names.locations
-        where = locations[at] if at < len(locations) else self._begin
+        where = locations[at] if at < len(locations) and locations[at].file else self._begin
         if what == Tells.PRINT:
             native_core.handle.show(texts[0].removesuffix("\n"))
             return
@@ -453,6 +454,7 @@ class Bridge:
         Asks.SIMT_BEGINS: _simt,
         Asks.SIMT_ENDS: _simt,
         Asks.SIMT_SHARE: _simt,
+        Asks.SIMT_MARKS: _simt,
     }
     """The method that answers each kind of question of a core."""
 

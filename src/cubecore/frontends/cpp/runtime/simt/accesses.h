@@ -265,6 +265,8 @@ inline uintptr_t host_of(const void* at) {
   return address < UB_BYTES && threads_ub != 0 ? threads_ub + address : address;
 }
 
+void ask_marks(Region& array, uint64_t part);
+
 inline void look(const Looked& by) {
   if (by.at - memory.ub.start < UB_BYTES + UB_GUARD_BYTES) return in_ub(by);
   const bool low = by.at < LOW_ADDRESSES;
@@ -278,9 +280,20 @@ inline void look(const Looked& by) {
   count(by, 0);
   if (!is_aligned(by)) misaligned(by);
   const uint64_t at = by.at - array->start;
-  if ((!by.writes || by.atomic) && !array->written.has(at, by.bytes))
-    note_access(SIMT_UNINITIALISED, by.code, by.at, by.bytes, by.writes);
-  if (by.writes) array->written.add(at, by.bytes);
+  if (!array->parts.empty()) {
+    for (uint64_t from = at, left = by.bytes; left != 0;) {
+      const uint32_t low = from % MARKS_BYTES;
+      const uint32_t bytes = static_cast<uint32_t>(std::min<uint64_t>(left, MARKS_BYTES - low));
+      Written& part = array->parts[from >> MARKS_BITS];
+      if (part.state == Written::UNKNOWN) ask_marks(*array, from >> MARKS_BITS);
+      if ((!by.writes || by.atomic) && !part.has(low, bytes)) {
+        note_access(SIMT_UNINITIALISED, by.code, by.at, by.bytes, by.writes);
+        if (!by.writes) break;
+      }
+      if (by.writes) part.add(low, bytes);
+      from += bytes, left -= bytes;
+    }
+  }
   touch_region(*array, memory.stamp, by);
   if (lines_of_cores.follows && !by.writes && by.cached && !by.is_volatile)
     lines_of_cores.load(core_of_block(block.number), by.at, memory.clock);

@@ -18,7 +18,7 @@
 extern "C" {
 dim3 cubecore_threadIdx, cubecore_blockIdx, cubecore_blockDim, cubecore_gridDim;
 uint32_t cubecore_thread_number = 0;
-bool cubecore_first_thread = false, cubecore_simt_saturates = false;
+bool cubecore_first_thread = true, cubecore_simt_saturates = false;
 }
 
 namespace {

@@ -53,10 +53,9 @@ void begin_with_memory(const cubecore::simt::Call* call, bool is_grid) {
     made.start = base + answer.word();
     made.end = base + answer.word();
     const uint64_t bytes = made.end - made.start;
-    made.written.begin(static_cast<Written::State>(answer.word()), bytes);
-    if (made.written.state == Written::SOME)
-      memcpy(made.written.bits.data(), answer.raw((bytes + 7) / 8), (bytes + 7) / 8);
-    if (made.written.state == Written::NONE) made.written.state = Written::SOME;
+    if (answer.word() == Written::ALL) continue;
+    made.parts.resize((bytes + MARKS_BYTES - 1) / MARKS_BYTES);
+    for (Written& each : made.parts) each.state = Written::UNKNOWN;
   }
   memory.last = memory.before = 0;
   memory.ub.written.begin(Written::SOME, UB_BYTES);
@@ -67,6 +66,21 @@ void begin_with_memory(const cubecore::simt::Call* call, bool is_grid) {
   memset(reinterpret_cast<void*>(memory.ub.start + bytes), UB_POISON, UB_BYTES - bytes);
   memcpy(reinterpret_cast<void*>(memory.ub.start), answer.raw(bytes), bytes);
   memcpy(memory.ub.written.bits.data(), answer.raw((bytes + 7) / 8), (bytes + 7) / 8);
+}
+
+// Asks which bytes of a part of an array are written. Its answer comes at once: no other core runs.
+void ask_marks(Region& array, uint64_t number) {
+  Core* core = block.core;
+  const uint64_t from = number << MARKS_BITS;
+  const uint64_t bytes = std::min<uint64_t>(MARKS_BYTES, array.end - array.start - from);
+  Message question(SIMT_MARKS, core->number);
+  question.word(array.start - core->launch.gm_base + from).word(bytes);
+  Command& answer = asked(core, question);
+  Written& part = array.parts[number];
+  part.begin(static_cast<Written::State>(answer.word()), bytes);
+  if (part.state == Written::SOME)
+    memcpy(part.bits.data(), answer.raw((bytes + 7) / 8), (bytes + 7) / 8);
+  if (part.state == Written::NONE) part.state = Written::SOME;
 }
 
 void find_library(const cubecore::simt::Call* call) {
@@ -194,13 +208,17 @@ void end_call() {
   question.word(counts.on ? counts.cores.size() : 0);
   if (counts.on) question.raw(counts.cores.data(), counts.cores.size() * sizeof(ThreadCounts));
   size_t changed = 0;
-  for (const Region& each : memory.arrays) changed += each.written.changed;
+  for (const Region& each : memory.arrays)
+    for (const Written& part : each.parts) changed += part.changed;
   question.word(changed);
   for (const Region& each : memory.arrays) {
-    if (!each.written.changed) continue;
-    const size_t bytes = (each.end - each.start + 7) / 8;
-    question.word(each.start - core->launch.gm_base).word(bytes);
-    question.raw(each.written.bits.data(), bytes);
+    for (size_t n = 0; n < each.parts.size(); ++n) {
+      if (!each.parts[n].changed) continue;
+      const uint64_t from = n << MARKS_BITS;
+      const size_t bytes = (std::min<uint64_t>(MARKS_BYTES, each.end - each.start - from) + 7) / 8;
+      question.word(each.start - core->launch.gm_base + from).word(bytes);
+      question.raw(each.parts[n].bits.data(), bytes);
+    }
   }
   if (!block.is_grid) {
     question.raw(memory.ub_read.bits.data(), UB_BYTES / 8);
@@ -212,6 +230,7 @@ void end_call() {
     question.raw(values.data(), values.size());
   }
   asked(core, question);
+  cubecore_first_thread = true;
 }
 
 }  // namespace
@@ -277,6 +296,10 @@ void cubecore_simt_block(const cubecore::simt::Call* call, const dim3* threads, 
 }
 
 void cubecore_simt_bounds(uint32_t threads, uint32_t registers) {
+  if (!block.runs)
+    cubecore_refuse("a function of threads",
+                    "be started by <<<grid, block, bytes, stream>>> or asc_vf_call",
+                    "a launch or call without a number of threads", &current->last);
   // Page "kernel configuration": registers a thread by the most threads of a function.
   if (registers != 0) threads = registers <= 16 ? 2048 : registers <= 32 ? 1024 : registers <= 64 ? 512 : 256;
   if (threads == 0) threads = DEFAULT_THREADS;

@@ -55,9 +55,10 @@ struct Page {
   }
 };
 
-// Bytes that are known to be written, one bit each; none kept while all or none are.
+// Bytes that are known to be written, one bit each; none kept while all or none are. Unknown: until
+// they are asked for.
 struct Written {
-  enum State : uint8_t { NONE, ALL, SOME } state = ALL;
+  enum State : uint8_t { NONE, ALL, SOME, UNKNOWN } state = ALL;
   std::vector<uint8_t> bits;
   bool changed = false;
 
@@ -83,11 +84,15 @@ struct Written {
   }
 };
 
+// A part of an array, by which its written bytes are asked for: threads touch few of large ones.
+constexpr uint32_t MARKS_BITS = 18, MARKS_BYTES = 1u << MARKS_BITS;
+
 // An array of global memory, or UB: host addresses.
 struct Region {
   uintptr_t start = 0, end = 0;
   std::vector<Page> pages;
-  Written written;
+  Written written;             // of UB
+  std::vector<Written> parts;  // of an array; none while all of it is written
 
   Page& page(uint64_t at) {
     if (pages.empty()) pages.resize((end - start + PAGE_BYTES - 1) / PAGE_BYTES);

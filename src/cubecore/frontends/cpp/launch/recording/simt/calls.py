@@ -15,14 +15,13 @@ from cubecore.isa.vector.simt.thread_work import ThreadWork
 from cubecore.layouts import Runs
 
 if TYPE_CHECKING:
-    from cubecore.arrays import Array
     from cubecore.frontends.cpp.launch.recording.native_core import NativeCore
     from cubecore.isa.program.trace import Names
     from cubecore.machine.memory.buffers import GlobalMemory
 
 UB_BYTES = 256 << 10
 """Bytes that threads have behind UB's addresses."""
-_NONE, _ALL, _SOME = range(3)
+_NONE, _ALL, _SOME, _UNKNOWN = range(4)
 
 
 class ThreadCalls:
@@ -37,12 +36,14 @@ class ThreadCalls:
         """Answer a message; `kernel` is the number of the kernel's location."""
         if message.what == Asks.SIMT_BEGINS:
             return self.begins(native_core, message)
+        if message.what == Asks.SIMT_MARKS:
+            return _marks(native_core.handle.core.gm, message.word(), message.word())
         take = self.ends if message.what == Asks.SIMT_ENDS else self.shares
         take(native_core, message, kernel)
         return None
 
     def begins(self, native_core: "NativeCore", message: Message) -> bytes:
-        """Return what is written of global memory, and of UB where vector code calls threads."""
+        """Return where arrays lie, and what is written of UB where vector code calls threads."""
         is_grid = message.word()
         native_core.hand_over()
         core = native_core.handle.core
@@ -53,8 +54,7 @@ class ThreadCalls:
         # The bytes of UB up to the last one that is written: those behind it are nobody's.
         memory = core.memory(Mem.UB)
         assert memory is not None
-        used = np.flatnonzero(memory.valid)
-        end = -(-(int(used[-1]) + 1) // 8) * 8 if used.size else 0
+        end = -(-len(memory.valid.tobytes().rstrip(b"\0")) // 8) * 8
         marks = np.packbits(memory.valid[:end] != 0, bitorder="little")
         return told + words(end) + memory.data[:end].tobytes() + marks.tobytes()
 
@@ -112,32 +112,41 @@ class ThreadCalls:
 
 
 def _arrays(gm: "GlobalMemory") -> bytes:
-    """Return where the arrays of global memory lie, and which of their bytes are written."""
-    # Most arrays are written as a whole or not at all: only the marks of others are handed over.
+    """Return where the arrays of global memory lie, and which are written as a whole."""
     told = [words(len(gm.tensors))]
     for tensor in gm.tensors:
-        gm.settle(tensor, tensor.address, tensor.end)
-        valid = tensor.buffer.valid
-        count = int(np.count_nonzero(valid))
-        state = _ALL if count == valid.size else _SOME if count else _NONE
+        state = _ALL if tensor.buffer.marks.whole else _UNKNOWN
         told.append(words(tensor.address, tensor.end, state))
-        if state == _SOME:
-            told.append(np.packbits(valid != 0, bitorder="little").tobytes())
     return b"".join(told)
 
 
-def _mark(gm: "GlobalMemory", address: int, bits: bytes) -> None:
-    """Mark bytes of an array that threads have written."""
+def _marks(gm: "GlobalMemory", address: int, size: int) -> bytes:
+    """Return which bytes of a part of an array are written."""
     tensor = gm.at(address)
     assert tensor is not None
-    valid = tensor.buffer.valid
+    gm.settle(tensor, address, address + size)
+    start = address - tensor.address
+    valid = tensor.buffer.valid[start : start + size]
+    count = int(np.count_nonzero(valid))
+    if count in {0, valid.size}:
+        return words(_ALL if count else _NONE)
+    return words(_SOME) + np.packbits(valid != 0, bitorder="little").tobytes()
+
+
+def _mark(gm: "GlobalMemory", address: int, bits: bytes) -> None:
+    """Mark bytes of a part of an array that threads have written."""
+    tensor = gm.at(address)
+    assert tensor is not None
+    valid = tensor.buffer.valid[address - tensor.address :]
+    valid = valid[: len(bits) * 8]
     marks = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")[: valid.size]
     np.maximum(valid, marks, out=valid)
 
 
 def _runs(bits: bytes) -> Runs:
     """Return the runs of bytes that are marked."""
-    marks: Array = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
+    marks = np.zeros(len(bits) * 8 + 2, np.bool_)
+    marks[1:-1] = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
     # Where marks change: up at the first byte of a run, down behind its last one.
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], marks, [0]]).astype(np.int8)))
+    edges = np.flatnonzero(marks[1:] != marks[:-1])
     return tuple((int(low), int(high)) for low, high in edges.reshape(-1, 2))
