@@ -38,6 +38,10 @@ class ArchitectureError(KernelError, RequestError):
     """A kernel that calls what chips of its architecture do not have (exit code 2)."""
 
 
+class LaunchSizeError(KernelError, RequestError):
+    """A kernel launched on more threads or memory than it takes (exit code 2)."""
+
+
 class InstructionLimitError(KernelError):
     """A kernel that passed the limit of instructions of its launch, or of all launches together."""
 

@@ -60,6 +60,7 @@ class Tells(IntEnum):
     BUFFER = 5  # an instruction that may leave its buffer
     THROWN = 6
     ARRAY = 7  # a local array of the kernel's
+    SIZE = 8  # a refusal of the size of a launch
     NOTE = 64
 
 

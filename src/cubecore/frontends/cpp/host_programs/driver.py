@@ -191,12 +191,12 @@ def compile_and_link(words: Sequence[str]) -> None:
             objects.append(work / f"{number}.o")
             _compile(call, name, objects[-1], work)
         if call.archive:
-            _archive(Path(call.output or "a.a"), objects)
+            _archive(Path(call.output or "a.a"), [*map(str, objects), *call.linked])
         else:
             _link(call, objects, work)
 
 
-def _archive(out: Path, objects: Sequence[Path]) -> None:
+def _archive(out: Path, objects: Sequence[str]) -> None:
     """Make a static library of objects.
 
     Raises
@@ -208,7 +208,7 @@ def _archive(out: Path, objects: Sequence[Path]) -> None:
     if tool is None:
         raise unable("-lib", "c++ -lib needs the program ar", "install binutils")
     out.unlink(missing_ok=True)
-    command = [tool, "qcs", str(out), *map(str, objects)]
+    command = [tool, "qcs", str(out), *objects]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         raise unable("-lib", f"cannot write {out}: {done.stderr.strip().splitlines()[-1]}")

@@ -171,6 +171,11 @@ void cubecore_finding(const char* kind, const char* subject, const char* message
   told_at(TELLS_FINDING, at, kind, subject, message);
 }
 
+void cubecore_refuse_size(const char* subject, const char* need, const char* got, const Where* at) {
+  told_at(TELLS_SIZE, at, subject, need, got);
+  abort();  // nobody answers
+}
+
 void cubecore_refuse(const char* subject, const char* need, const char* got, const Where* at) {
   if (current == nullptr) {  // host code: an assertion of its own
     fprintf(stderr, "%s:%u: %s must %s, got %s\n", at->file, at->line, subject, need, got);

@@ -32,7 +32,7 @@ from cubecore.frontends.cpp.launch.recording.stacks import Stacks, line_of
 from cubecore.frontends.cpp.toolchain.elf import object_at
 from cubecore.frontends.cpp.toolchain.spelling import function_as_written
 from cubecore.frontends.cpp.wire import HOST_CODE, Asks, CallFlags, Commands, Launch, Step, Tells
-from cubecore.frontends.source_locations import KernelError, shown_path
+from cubecore.frontends.source_locations import KernelError, LaunchSizeError, shown_path
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import Location
@@ -325,9 +325,10 @@ class Bridge:
             number, low, high = map(int, texts[0].split())
             native_core.handle.core.gm.local_arrays.declare(MEMORIES[number], low, high)
             return
-        if what == Tells.REFUSAL:
+        if what in {Tells.REFUSAL, Tells.SIZE}:
             got, _, remedy = texts[2].partition("\n")
-            raise KernelError.at(where, refuse(texts[0], texts[1], got, remedy))
+            failed = LaunchSizeError if what == Tells.SIZE else KernelError
+            raise failed.at(where, refuse(texts[0], texts[1], got, remedy))
         if what == Tells.THROWN:
             got = f"the kernel threw an exception: {' '.join(texts[0].split())}"
             raise KernelError.at(where, unable("the kernel", got))

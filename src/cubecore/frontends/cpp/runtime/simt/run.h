@@ -15,10 +15,12 @@ namespace {
 constexpr uint64_t MOST_IDLE_ROUNDS = 10000;
 constexpr uint32_t DEFAULT_THREADS = 1024;
 
-[[noreturn]] void refuse_call(const char* subject, const char* need, const std::string& got) {
+[[noreturn]] void refuse_call(const char* subject, const char* need, const std::string& got,
+                              bool of_size = true) {
   block.runs = false;
   threads_ub = 0;
-  cubecore_refuse(subject, need, got.c_str(), &block.core->last);
+  const auto refuse = of_size ? cubecore_refuse_size : cubecore_refuse;
+  refuse(subject, need, got.c_str(), &current->last);
 }
 
 // Maps the bytes that UB is for threads: with a guard behind it, so that what leaves it is found.
@@ -162,7 +164,8 @@ void run_block() {
       block.runs = false;
       refuse_call("a thread", "see a word change that it reads again and again",
                   "no thread that changes it\nblocks run in any order, and the threads of a warp "
-                  "wait for each other: a thread cannot wait for another block, or for its warp");
+                  "wait for each other: a thread cannot wait for another block, or for its warp",
+                  false);
     }
     if (looking != 0) continue;
     count_epoch(waiting != 0);
@@ -297,17 +300,21 @@ void cubecore_simt_block(const cubecore::simt::Call* call, const dim3* threads, 
 
 void cubecore_simt_bounds(uint32_t threads, uint32_t registers) {
   if (!block.runs)
-    cubecore_refuse("a function of threads",
-                    "be started by <<<grid, block, bytes, stream>>> or asc_vf_call",
-                    "a launch or call without a number of threads", &current->last);
+    refuse_call("a function of threads",
+                "be started by <<<grid, block, bytes, stream>>> or asc_vf_call",
+                "a launch or call without a number of threads");
   // Page "kernel configuration": registers a thread by the most threads of a function.
-  if (registers != 0) threads = registers <= 16 ? 2048 : registers <= 32 ? 1024 : registers <= 64 ? 512 : 256;
-  if (threads == 0) threads = DEFAULT_THREADS;
-  if (block.threads <= threads) return;
-  const std::string need = "be at most " + std::to_string(threads) + ", as its launch bounds say";
-  refuse_call("the threads of a block", need.c_str(),
-              std::to_string(block.threads) + "\nraise __launch_bounds__, up to 2048: above 1024 a "
-                                              "thread has 16 registers");
+  uint32_t most = threads != 0 ? threads : DEFAULT_THREADS;
+  std::string need = threads != 0 ? ", as its launch bounds say" : ", as it has no __launch_bounds__";
+  std::string remedy = "raise __launch_bounds__, up to 2048: above 1024 a thread has 16 registers";
+  if (registers != 0) {
+    most = registers <= 16 ? 2048 : registers <= 32 ? 1024 : registers <= 64 ? 512 : 256;
+    need = ", as each has " + std::to_string(registers) + " registers";
+    remedy = "lower __maxnreg__: 2048 threads have 16 registers each, 1024 have 32, 512 have 64";
+  }
+  if (block.threads <= most) return;
+  refuse_call("the threads of a block", ("be at most " + std::to_string(most) + need).c_str(),
+              std::to_string(block.threads) + "\n" + remedy);
 }
 
 uint64_t cubecore_simt_warp(Warp what, Lane type, uint64_t value, int32_t argument, int32_t width) {

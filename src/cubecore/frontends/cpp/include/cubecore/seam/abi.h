@@ -92,6 +92,9 @@ void cubecore_finding(const char* kind, const char* subject, const char* message
 // Stops the launch with a sentence; `got` may have a second line, the remedy.
 [[noreturn]] void cubecore_refuse(const char* subject, const char* need, const char* got,
                                   const cubecore::Where* at);
+// The same for the size of a launch: a request that cannot be carried out.
+[[noreturn]] void cubecore_refuse_size(const char* subject, const char* need, const char* got,
+                                       const cubecore::Where* at);
 void cubecore_print(const char* text);
 // A core's kernel has returned: findings that no call of its brings are made.
 void cubecore_ended();
