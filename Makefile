@@ -85,6 +85,7 @@ bench: $(STAMP)  ## figures as JSON on standard output
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/cpp.py
 	$(BIN)/python benchmarks/registers.py
+	$(BIN)/python benchmarks/threads.py
 
 docs: $(STAMP)  ## refresh what is generated under docs/
 	$(BIN)/python -m tools.pages.docs

@@ -75,6 +75,12 @@ x[threadIdx.x]=s[threadIdx.x];
 if(threadIdx.x>7) x[threadIdx.x]=asc_shfl(int(threadIdx.x),0);
 // misaligned | misaligned | 1 1
 *(long*)(x+1)=1;
+// a struct of 80 bytes past the end | out-of-bounds | 1 1
+struct Many { int values[20]; };
+*(Many*)(x + 120) = *(Many*)x;
+// a struct of 80 bytes that all write | simt-race | 1 2
+struct Many { int values[20]; };
+*(Many*)(x + 40) = *(Many*)x;
 // half atomic value | simt-atomic-value | 1 32
 half* h=(half*)x;
 half v=asc_atomic_add(h,half(1.0f));

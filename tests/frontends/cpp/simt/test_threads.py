@@ -378,6 +378,21 @@ def test_a_function_may_call_another_of_its_name():
     assert (x == np.arange(1, 65)[::-1]).all()
 
 
+def test_structs_are_copied_whole():
+    text = """struct Many { int values[20]; };
+    __global__ void k(int* x, int* y) {
+      __ubuf__ Many all[33];
+      *(Many*)((int*)&all[threadIdx.x] + 1) = *(Many*)(x + 20 * threadIdx.x);
+      asc_syncthreads();
+      Many one;
+      memcpy(&one, (int*)&all[31 - threadIdx.x] + 1, sizeof(Many));
+      for (int n = 0; n < 20; ++n) y[20 * threadIdx.x + n] = one.values[19 - n];
+    }"""
+    x, y = np.arange(640, dtype="i4"), np.zeros(640, "i4")
+    assert cubecore.inline(text, chip=CHIP).k[1, 32](x, y).findings == ()
+    assert (y == x[::-1]).all()
+
+
 QUEUE = r"""
 #include "kernel_operator.h"
 #include "simt_api/asc_simt.h"

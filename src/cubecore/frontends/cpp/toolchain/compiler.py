@@ -19,13 +19,17 @@ DWARF 5 binutils 2.40 takes the unit for the first file, where a function's sect
 UNDEFINED = "undefined symbol"
 """The subject of the refusal of a library that calls a function without a definition."""
 _PRINTS = ("printf", "__printf_chk", "puts", "putchar")
+_COPIES = ("memcpy", "memmove", "memset")
 
 
 def wrapped(*names: str) -> list[str]:
-    """Return the linker's words for calls that the runtime takes: prints, and those named."""
+    """Return the linker's words for calls that the runtime takes.
+
+    They are prints, copies of threads (SIMT), and those named.
+    """
     if sys.platform != "linux":
         return []
-    return [f"-Wl,--wrap={name}" for name in (*_PRINTS, *names)]
+    return [f"-Wl,--wrap={name}" for name in (*_PRINTS, *_COPIES, *names)]
 
 
 _CLANG_FLAGS = {

@@ -67,6 +67,7 @@ struct Looked {
   bool writes, atomic, is_volatile;
   bool cached = true;     // by the data cache of the core
   bool unaligned = false;  // of a type whose alignment is less than its size
+  bool in_bytes = false;   // a part of a copy, of any alignment
 };
 
 inline void count(const Looked& by, uint32_t in_ub) {
@@ -210,7 +211,7 @@ Region* array_of(uintptr_t at) {
 }
 
 inline bool is_aligned(const Looked& by) {
-  return by.bytes > 16 || (by.bytes & (by.bytes - 1)) != 0 || by.at % by.bytes == 0;
+  return by.in_bytes || by.bytes > 16 || (by.bytes & (by.bytes - 1)) != 0 || by.at % by.bytes == 0;
 }
 
 // The host itself cannot make a wide access that is not aligned: the thread ends there.
@@ -313,11 +314,21 @@ inline void spin(const void* at) {
 }
 
 inline void access_at(const void* at, uint32_t bytes, bool writes, bool is_volatile, void* code,
-                      bool unaligned = false) {
+                      bool unaligned = false, bool in_bytes = false) {
   const uintptr_t address = host_of(at);
   if (is_volatile) acquire();
-  look({address, bytes, code_of(code), writes, false, is_volatile, true, unaligned});
+  look({address, bytes, code_of(code), writes, false, is_volatile, true, unaligned, in_bytes});
   if (is_volatile && !writes) spin(at);
+}
+
+// An access of many bytes, as maps of what is written take it: a word of them at once.
+inline void range_at(const void* at, size_t bytes, bool writes, void* code) {
+  constexpr size_t MOST = 32;
+  const bool unaligned = bytes != 0 && reinterpret_cast<uintptr_t>(at) % bytes != 0;
+  const char* from = static_cast<const char*>(at);
+  for (size_t n = 0; n < bytes; n += MOST)
+    access_at(from + n, static_cast<uint32_t>(std::min(bytes - n, MOST)), writes, false, code, unaligned,
+              bytes > MOST);
 }
 
 void inactive_lane(uint32_t thread, uint32_t lane) {
@@ -362,11 +373,30 @@ void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __tsan_read_range(void* at, size_t bytes) {
-  if (block.runs) access_at(at, static_cast<uint32_t>(bytes), false, false, CUBECORE_CODE);
+  if (block.runs) range_at(at, bytes, false, CUBECORE_CODE);
 }
 void __tsan_write_range(void* at, size_t bytes) {
-  if (block.runs) access_at(at, static_cast<uint32_t>(bytes), true, false, CUBECORE_CODE);
+  if (block.runs) range_at(at, bytes, true, CUBECORE_CODE);
 }
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
+
+// Calls of these stand for copies of structs (clang), and are the user's own.
+#define CUBECORE_COPY(NAME)                                                             \
+  void* __wrap_##NAME(void* to, const void* from, size_t bytes) {                       \
+    if (!block.runs) return NAME(to, from, bytes);                                      \
+    range_at(from, bytes, false, CUBECORE_CODE);                                        \
+    range_at(to, bytes, true, CUBECORE_CODE);                                           \
+    NAME(reinterpret_cast<void*>(host_of(to)), reinterpret_cast<void*>(host_of(from)), bytes); \
+    return to;                                                                          \
+  }
+CUBECORE_COPY(memcpy)
+CUBECORE_COPY(memmove)
+#undef CUBECORE_COPY
+void* __wrap_memset(void* to, int value, size_t bytes) {
+  if (!block.runs) return memset(to, value, bytes);
+  range_at(to, bytes, true, CUBECORE_CODE);
+  memset(reinterpret_cast<void*>(host_of(to)), value, bytes);
+  return to;
+}
 }
