@@ -49,6 +49,11 @@ class Asks(IntEnum):
     SIMT_SHARE = 16
     SIMT_MARKS = 17
 
+    @classmethod
+    def of_threads(cls) -> "tuple[Asks, ...]":
+        """Return those about calls of threads."""
+        return tuple(each for each in cls if each.name.startswith("SIMT_"))
+
 
 class Tells(IntEnum):
     """The kinds of texts of a core; from NOTE on the sentence that a call brings with it."""

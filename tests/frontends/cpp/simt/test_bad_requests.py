@@ -1,4 +1,4 @@
-"""Launches of threads that no chip runs: one sentence, exit code 2; objects and libraries of them."""
+"""Launches of threads that no chip runs: one sentence, exit code 2; objects and libraries."""
 
 import numpy as np
 import pytest
@@ -34,8 +34,8 @@ SENTENCES = {
     f"{PARTS}, got 230000 B",
     "fixed": "k.cpp:5 (fixed): the static and dynamic memory of a block must be at most 221184 B "
     f"{PARTS}, got 240000 B",
-    "plain --chip Ascend910B3": "architecture 3510 runs kernels of threads (SIMT), as plain is one; "
-    "Ascend910B3 is 2201",
+    "plain --chip Ascend910B3": "architecture 3510 runs kernels of threads (SIMT), as plain is "
+    "one; Ascend910B3 is 2201",
 }
 
 

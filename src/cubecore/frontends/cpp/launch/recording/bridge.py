@@ -452,10 +452,7 @@ class Bridge:
         Asks.DUMP_REGISTER: _dump_register,
         Asks.MATMUL: _matmul,
         Asks.CONSTANT: _constant,
-        Asks.SIMT_BEGINS: _simt,
-        Asks.SIMT_ENDS: _simt,
-        Asks.SIMT_SHARE: _simt,
-        Asks.SIMT_MARKS: _simt,
+        **dict.fromkeys(Asks.of_threads(), _simt),
     }
     """The method that answers each kind of question of a core."""
 
