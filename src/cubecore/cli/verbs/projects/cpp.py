@@ -22,8 +22,8 @@ def cpp(context: click.Context, words: tuple[str, ...]) -> int:
     """Compile C++ kernels and host code to a program that runs on cubecore.
 
     As in: cubecore c++ main.cpp kernel.cpp -o demo && ./demo. Options are those of C++ compilers:
-    -o, -c or -dc, -shared, -lib, -D, -U, -I, -isystem, -include, -L, -l; and --npu-arch=dav-2201,
-    --cce-auto-sync=on|off and --verbose. The program takes CUBECORE_CHIP, CUBECORE_CHECKS,
+    -o, -c, -dc, -lib, -shared, -D, -U, -I, -L, -l, -isystem, -include; and --verbose,
+    --npu-arch=dav-2201, --cce-auto-sync=on|off. The program takes CUBECORE_CHIP, CUBECORE_CHECKS,
     CUBECORE_ORDER, CUBECORE_TIMEOUT and CUBECORE_REPORT from the environment; findings go to
     standard error and make its exit code 1.
     """
