@@ -43,14 +43,18 @@ class Sandbox:
     view: BoxView
     holder: Holder
 
-    def enter(self, kept: tuple[int, ...]) -> None:
+    def enter(self, kept: tuple[int, ...], *, releases: bool = False) -> None:
         """Go on inside, in a child of this process, which ends as the child does.
 
-        `kept` are the files that stay open, beside standard output and error.
+        `kept` are the files that stay open, beside standard output and error. With `releases` they
+        are open inside alone, so that they close when the child ends.
         """
         join(self.holder.process, NEW_USER | APART)
         child = os.fork()
         if child:
+            if releases:
+                _close_all_but({0, 1, 2})
+            signal.signal(signal.SIGXCPU, lambda *_: os.kill(child, signal.SIGXCPU))
             _end_as(child)
         end_with_parent()
         os.setsid()  # a signal to the group stays inside

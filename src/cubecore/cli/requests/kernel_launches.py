@@ -7,6 +7,7 @@ import click
 from cubecore.aliases import Json, JsonMapping
 from cubecore.cli.console import Command, with_options
 from cubecore.cli.values import Integer, Number, Word
+from cubecore.sandbox.words import WORDS
 
 if TYPE_CHECKING:
     from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
@@ -27,6 +28,7 @@ _KERNEL_OPTIONS = {
     "--timeout": ("timeout", "timeout_s"),
     "--auto-sync": ("auto_sync", "auto_sync"),
     "--verbose": ("verbose", "verbose"),
+    "--sandbox": ("sandbox", "sandbox"),
 }
 """By option: its name among a command's keywords, and in `CppLaunchOptions`."""
 
@@ -44,6 +46,24 @@ def size_options(command: Command) -> Command:
     )
 
 
+def process_options(command: Command) -> Command:
+    """Add what says how a C++ kernel's process is started, and what its compiler says."""
+    return with_options(
+        command,
+        click.option(
+            "--verbose", is_flag=True, help="with a C++ SCRIPT, show the compiler's whole output"
+        ),
+        click.option(
+            "--sandbox",
+            type=Word(list(WORDS)),
+            help="box that the kernel of a C++ SCRIPT runs in: auto, bwrap, own, none (default)",
+        ),
+        click.option(
+            "--timeout", type=Number(), help="limit in seconds of a C++ kernel (default: 60)"
+        ),
+    )
+
+
 def kernel_options(command: Command) -> Command:
     """Add what says how a kernel in a C++ file, or one that a TIK program builds, is launched."""
     return with_options(
@@ -53,12 +73,7 @@ def kernel_options(command: Command) -> Command:
             type=Word(["random"]),
             help="run kernels that the script only builds, on random inputs",
         ),
-        click.option(
-            "--verbose", is_flag=True, help="with a C++ SCRIPT, show the compiler's whole output"
-        ),
-        click.option(
-            "--timeout", type=Number(), help="limit in seconds of a C++ kernel (default: 60)"
-        ),
+        process_options,
         click.option(
             "--auto-sync",
             type=Word(["on", "off"]),

@@ -21,6 +21,9 @@ from cubecore.frontends.tik.host.imports import imports_tik
 from cubecore.frontends.tik.trace.run_options import TikOptions
 from cubecore.machine.debug.debugger import LaunchDebugger
 from cubecore.machine.options import require_engine, require_order
+from cubecore.sandbox.boxed_programs import programs_boxed, say_unboxed
+from cubecore.sandbox.view import BoxView, Scratch
+from cubecore.sandbox.words import AUTO, NONE
 from cubecore.timing.launch import time_launch
 from cubecore.workflows.data.process import peak_bytes
 from cubecore.workflows.scripts.expectations import ExpectOptions, expectations
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
     from cubecore.frontends.tik.host.kernel import TikRun
     from cubecore.frontends.tik.host.session import TikSession
 
+_SCRATCH_BYTES = 256 << 20
+"""Bytes that a boxed kernel may write to files."""
 _INSERTED = ("barrier",)
 """Rules on what TIK inserts, which its programs cannot do otherwise."""
 
@@ -239,6 +244,7 @@ def _work(path: str, arguments: tuple[str, ...], asked: CppLaunchOptions | None)
             given = asked or CppLaunchOptions()
             program = program_of(path, given)
             if program is not None:
+                _require_no_box(path, given.sandbox)
                 failure = program(arguments)
                 # Its exit code is its verdict, if that can depend on results that it has read.
                 session = current_session()
@@ -247,7 +253,8 @@ def _work(path: str, arguments: tuple[str, ...], asked: CppLaunchOptions | None)
                 return failure
             if arguments:
                 raise refuse(path, "be run with --arg NAME=VALUE", repr(arguments[0]))
-            call_of(path, given, options).run()
+            with _boxed(given.sandbox):
+                call_of(path, given, options).run()
             return None
 
         return launch
@@ -258,13 +265,39 @@ def _work(path: str, arguments: tuple[str, ...], asked: CppLaunchOptions | None)
 
             if arguments:
                 raise refuse(path, "be run with --arg NAME=VALUE", repr(arguments[0]))
-            run_operator(path, asked or CppLaunchOptions(), options)
+            given = asked or CppLaunchOptions()
+            with _boxed(given.sandbox):
+                run_operator(path, given, options)
             return None
 
         return run
     if asked is not None and asked.given:
         raise refuse(asked.given[0], "come with a file of C++ kernels", path)
     return lambda _, checked: run_as_main(path, arguments, checked)
+
+
+def _boxed(word: str) -> AbstractContextManager[None]:
+    """Have kernels and tiling functions run in the box that a word asks for."""
+    from cubecore.frontends.cpp.toolchain.cache import folder
+
+    scratch = Scratch(Path("/tmp"), _SCRATCH_BYTES)  # noqa: S108 - where programs look for it
+    view = BoxView((folder().absolute(),), scratch=(scratch,))
+    return nullcontext() if word == NONE else programs_boxed(word, view)
+
+
+def _require_no_box(path: str, word: str) -> None:
+    """Refuse a box for a program, which reads and writes files of its own.
+
+    Raises
+    ------
+    RequestError
+        If one is asked for by its name.
+    """
+    sentence = f"no sandbox for {path}: it is a program, whose files a box would not have"
+    if word == AUTO:
+        say_unboxed(sentence)
+    elif word != NONE:
+        raise unable("--sandbox", sentence, "--sandbox none runs it with your rights")
 
 
 def _require_script(path: str) -> None:

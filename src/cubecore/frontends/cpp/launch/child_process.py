@@ -39,6 +39,7 @@ from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.group.recorder import RanAheadError
+from cubecore.sandbox.boxed_programs import current_box, started_in
 
 MOST_MEMORY = 4 << 30
 """Bytes that the child may have beyond what it has at its start."""
@@ -110,7 +111,9 @@ class Child:
         held = (theirs, answers, file) if memory is None else (theirs, answers, file, memory.file)
         numbers = (*held, -1)[:4]
         place = (0, 0) if memory is None else (memory.base, memory.size)
-        told = (*numbers, *place, MOST_MEMORY, os.getpid())
+        # In a box nobody outside has a number: its parent's is 0.
+        box = current_box()
+        told = (*numbers, *place, MOST_MEMORY, os.getpid() if box is None else 0)
         program, library = runtime()
         sys.stdout.flush()
         sys.stderr.flush()
@@ -118,9 +121,12 @@ class Child:
         actions.append((os.POSIX_SPAWN_DUP2, self._errors.source, 2))
         line = [str(program), str(library), *map(str, told)]
         try:
-            self._process = os.posix_spawn(
-                program, line, os.environ, file_actions=actions, setpgroup=0
-            )
+            if box is None:
+                self._process = os.posix_spawn(
+                    program, line, os.environ, file_actions=actions, setpgroup=0
+                )
+            else:
+                self._process = started_in(box, line, held, self._errors.source)
         except OSError as error:
             sentence = f"{program} does not start: {error.strerror}"
             remedy = "set CUBECORE_CACHE to a folder that programs may run from"

@@ -4,6 +4,7 @@ from dataclasses import fields
 
 from cubecore.errors import refuse
 from cubecore.lazy_dataclass import dataclass
+from cubecore.sandbox.words import NONE, checked
 
 TIMEOUT_S = 60.0
 """Seconds that a launch may take, unless told."""
@@ -30,11 +31,13 @@ class CppLaunchOptions:
     timeout_s: float = TIMEOUT_S
     auto_sync: str = "on"
     verbose: bool = False
+    sandbox: str = NONE
 
     def __post_init__(self) -> None:
         """Refuse a limit that leaves no time."""
         if not self.timeout_s > 0:
             raise refuse("--timeout", "be above 0 s", f"{self.timeout_s:g}")
+        checked(self.sandbox)
 
     @property
     def given(self) -> tuple[str, ...]:
