@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cubecore.workflows.scripts import sample
+from cubecore.workflows.scripts.project_sample import ProjectSample
 from cubecore.workflows.scripts.sample import steps_of
 from frontends.cpp.cpp_kernels import cli, demo, needs_compiler, write_files
 from frontends.cpp.test_launch import ADD
@@ -246,7 +247,9 @@ def test_a_part_of_a_project_is_a_sample(tmp_path):
     programs += (
         "get_filename_component(NAME ${FILE} NAME_WE)\nadd_executable(two_${NAME} ${FILE})\n"
     )
-    programs += "add_dependencies(two_${NAME} parts)\nendforeach()\n"
+    programs += "add_dependencies(two_${NAME} parts)\n"
+    programs += "set_target_properties(two_${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY out)\n"
+    programs += "endforeach()\n"
     data = "import sys\nassert sys.argv[1:] == ['3', '4']\nopen('m.bin', 'w').close()\n"
     files = {
         "CMakeLists.txt": PROJECT,
@@ -263,6 +266,9 @@ def test_a_part_of_a_project_is_a_sample(tmp_path):
     assert (code, err) == (0, "")
     assert "pass of 2 words on 3510" in out
     assert cli(tmp_path, "sample", "two")[0] == 2
+    part = ProjectSample(tmp_path, tmp_path / "two", tmp_path, tmp_path / "two/first/main.asc")
+    assert part.target("... two_main\n... first_main\n") == "first_main"
+    assert part.target("... of_first\n... of_second\n") == "of_first"
 
 
 def test_a_folder_without_a_project_is_refused(tmp_path):

@@ -76,14 +76,21 @@ class ProjectSample:
         others = _SHARED.union(_NO_PROGRAM.findall(_text_of(self.listed / "CMakeLists.txt")))
         names: list[str] = [n for n in _TARGET.findall(listing) if n not in others]
         if self.file is not None and len(names) > 1:
-            stem = self.file.stem
-            exact = [name for name in names if name == stem]
-            names = exact or [name for name in names if name.endswith(stem)]
+            names = self._of_file(self.file, names)
         if len(names) != 1:
             got = ", ".join(names) or "none"
             need = f"{self.file or self.folder} must be the source of one program, got {got}"
             raise unable(str(self.folder), need, "name the file of its main")
         return names[0]
+
+    def _of_file(self, file: Path, names: list[str]) -> list[str]:
+        """Return the programs that are called as a file, else as a folder that it lies in."""
+        exact = [name for name in names if name == file.stem]
+        ending = exact or [name for name in names if name.endswith(file.stem)]
+        if len(ending) == 1:
+            return ending
+        folders = set(file.relative_to(self.listed).parts[:-1])
+        return [n for n in ending or names if not folders.isdisjoint(n.split("_"))] or ending
 
     def steps(self, target: str) -> Iterator[tuple[str, ...]]:
         """Yield what a README runs of a program: what makes its data, itself, and a comparison."""
@@ -99,7 +106,8 @@ class ProjectSample:
         words = _filled(known[0])
         if maker is not None and named:
             yield "python3", maker.name, *words
-        yield f"./{target}", *words
+        inside = sorted(path for path in self.built.rglob(target) if path.is_file())
+        yield f"./{inside[0].relative_to(self.built) if inside else target}", *words
         checks = [(Path(c[1]).name, *_filled(c[2:])) for c in scripts if "verify" in c[1]]
         same = [check for check in checks if check[1:] == words] or checks
         if same and (self.built / same[0][0]).is_file():

@@ -5,7 +5,7 @@ independent run at once: each adds an axis to the values that are made in them. 
 follow each other, with the axes of the loops around them kept. A value is [cores, trips ..., 256].
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -26,7 +26,14 @@ from cubecore.isa.vector.registers.operation import (
 from cubecore.isa.vector.registers.operations.indexed import count_in
 from cubecore.isa.vector.registers.operations.moves import LOADS, STORES
 from cubecore.isa.vector.registers.program import RegisterProgram
-from cubecore.isa.vector.registers.steps import NONE, Landed, RegisterStep, ValueSource, strides_of
+from cubecore.isa.vector.registers.steps import (
+    NONE,
+    Landed,
+    PlannedStep,
+    RegisterStep,
+    ValueSource,
+    strides_of,
+)
 from cubecore.lazy_dataclass import dataclass
 
 _MASK_BYTES = 16
@@ -51,8 +58,66 @@ def execute(
     stored whole may be another one afterwards.
     """
     run = Execution(program, parts[0].array, ctrl, mask, parts)
+    key = tuple((part.low, part.array.shape[1]) for part in parts)
+    plan = program.plans.get(key)
+    if plan:
+        run.follow(plan)
+        return run.ar
     run.run(program.nodes)
+    if key not in program.plans:  # the masks are known now
+        program.plans[key] = _plan(program, run)
     return run.ar
+
+
+def _plan(program: RegisterProgram, run: "Execution") -> tuple[PlannedStep, ...]:
+    """Return the steps of a program in their order; none where one of them is not plain."""
+    loops = {level for step in program.steps.values() for level in step.levels}
+    plain = not program.rewrites and loops <= program.together
+    found = list[PlannedStep]()
+    for step in _steps_of(program.nodes, program) if plain else ():
+        if step.call.operation.form in KNOWN_MASKS:
+            continue
+        planned = _planned(step, program, run)
+        if planned is None:
+            return ()
+        found.append(planned)
+    return tuple(found)
+
+
+def _steps_of(nodes: Sequence[Node], program: RegisterProgram) -> Iterator[RegisterStep]:
+    for node in nodes:
+        if isinstance(node, FoldedCall):
+            yield program.steps[node.number]
+        else:
+            yield from _steps_of(node.body, program)
+
+
+def _planned(step: RegisterStep, program: RegisterProgram, run: "Execution") -> PlannedStep | None:
+    """Return a plain step: its masks let all lanes through, its accesses follow each other."""
+    if step.call.operation.form in BY_VALUES | {Form.AR, Form.MASK_BITS}:
+        return None
+    if step.mask is not None:
+        known = program.known_masks.get(step.mask.leaf)
+        if step.mask.initial is not None or known is None or not known[1]:
+            return None
+    inputs = list[tuple[int, int, int]]()
+    for source in step.sources:
+        leaf = program.steps.get(source.leaf)
+        if leaf is None or source.initial is not None or leaf.number in program.known_masks:
+            return None
+        if leaf.levels != step.levels[: len(leaf.levels)]:
+            return None
+        inputs.append((source.leaf, source.result, len(step.levels) - len(leaf.levels)))
+    planned = PlannedStep(step, tuple(inputs), step.scalars[None])
+    if not step.loads and not step.stores:
+        return planned
+    span = (LOADS if step.loads else STORES)[step.call.mode].span
+    place = run.dense_place(step, span)
+    if place is None:
+        return None
+    part, low, high = place
+    shape = (*step.addresses.shape, span)
+    return replace(planned, shape=shape, part=part, low=low, high=high)
 
 
 def value_after(program: RegisterProgram, image: Array, entry: int, result: int) -> Array:
@@ -78,6 +143,11 @@ def _dense(shape: tuple[int, ...], span: int) -> tuple[int, ...]:
     for count in reversed(shape[1:]):
         strides.append(strides[-1] * count)
     return tuple(reversed(strides)) if shape else ()
+
+
+def _widened(array: Array, axes: int) -> Array:
+    """Return a value with axes of length 1 for the loops that it is not made in."""
+    return array.reshape(*array.shape[:-1], *(1,) * axes, array.shape[-1])
 
 
 class Execution:
@@ -115,6 +185,41 @@ class Execution:
                     self._trips[node.number] = trip
                     self.run(node.body)
                 del self._trips[node.number]
+
+    def follow(self, plan: Sequence[PlannedStep]) -> None:
+        """Run planned steps in their order."""
+        values: dict[tuple[int, int], Array] = {}
+        for each in plan:
+            step = each.step
+            inputs = [
+                _widened(values[leaf, result], axes) if axes else values[leaf, result]
+                for leaf, result, axes in each.inputs
+            ]
+            window = None
+            if each.part != NONE:
+                run = self._parts[each.part].array[:, each.low : each.high]
+                window = run.reshape(run.shape[0], *each.shape)
+                if step.loads:
+                    inputs.append(window)
+            results = self.results(step.call, inputs, None, each.scalars)
+            if step.stores and window is not None:
+                start = self._parts[each.part].low + each.low
+                if not self._replaces(start, window, results[0]):
+                    window[...] = results[0]
+                continue
+            for number, array in enumerate(results):
+                values[step.number, number] = array
+
+    def dense_place(self, step: RegisterStep, span: int) -> tuple[int, int, int] | None:
+        """Return the part and the bytes of it that accesses which follow each other are."""
+        strides = strides_of(step.addresses) if step.strides is None else step.strides
+        if strides is None or strides != _dense(step.addresses.shape, span):
+            return None
+        start = int(step.addresses.flat[0])
+        number = self._part_at(start)
+        low = start - self._parts[number].low
+        high = low + step.addresses.size * span
+        return (number, low, high) if high <= self._parts[number].array.shape[1] else None
 
     def runs_together(self, loop: int) -> bool:
         """Return whether a loop's trips run at once."""
@@ -283,17 +388,17 @@ class Execution:
         It saves a copy of what most functions store. No other call may store there, and the values
         must be nobody else's bytes. An image of all of UB stays the one that was given.
         """
-        if len(self._parts) == 1:
+        if len(self._parts) == 1 or window.shape != values.shape:
             return False
         number = self._part_at(start)
         low, array = self._parts[number].low, self._parts[number].array
-        if start != low or window.size != array.size or window.shape != values.shape:
+        if start != low or window.size != array.size:
             return False
         # Both lie as the part does: cores, then trips, then bytes. A later store to the part would
         # change a register's value, which other calls may read, and a load's result is UB itself.
         if not (window.flags.c_contiguous and values.flags.c_contiguous):
             return False
-        if sum(each.stores for each in self._program.steps.values()) != 1:
+        if not self._program.stores_once:
             return False
         if any(np.may_share_memory(values, each.array) for each in self._parts):
             return False

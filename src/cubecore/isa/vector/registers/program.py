@@ -21,7 +21,7 @@ from cubecore.isa.vector.registers.flow import Flow, UnfoldableError
 from cubecore.isa.vector.registers.folding import FoldedCall, Node, folded
 from cubecore.isa.vector.registers.independence import independent_loops
 from cubecore.isa.vector.registers.operation import Bits
-from cubecore.isa.vector.registers.steps import Entries, Landed, RegisterStep
+from cubecore.isa.vector.registers.steps import Entries, Landed, PlannedStep, RegisterStep
 from cubecore.isa.vector.registers.types_taken import require_types
 
 _MOST_MARKED = 16
@@ -62,6 +62,11 @@ class RegisterProgram:
         return {}
 
     @cached_property
+    def plans(self) -> dict[tuple[object, ...], tuple[PlannedStep, ...]]:
+        """The plain steps of a run by how the parts of UB lie, none where there are others."""
+        return {}
+
+    @cached_property
     def together(self) -> frozenset[int]:
         """The loops whose trips may run at once: nothing passes from one to another."""
         return frozenset(independent_loops(self.nodes, self.steps))
@@ -75,6 +80,11 @@ class RegisterProgram:
     def rewrites(self) -> bool:
         """True if it stores to bytes that it loads: what was loaded is a copy then."""
         return rewrites(self.steps.values())
+
+    @cached_property
+    def stores_once(self) -> bool:
+        """True if one of its steps stores."""
+        return sum(step.stores for step in self.steps.values()) == 1
 
     @cached_property
     def loaded(self) -> CoveredBytes:

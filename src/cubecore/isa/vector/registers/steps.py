@@ -148,6 +148,23 @@ class RegisterStep:
         return span_of(self.call)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class PlannedStep:
+    """A step without a mask whose trips all run at once: where its inputs and its bytes are.
+
+    An input is a step's result, with so many axes of length 1 behind those that it has. `part` is
+    the number of the part of UB that the step accesses, in bytes [low, high) of it.
+    """
+
+    step: RegisterStep
+    inputs: tuple[tuple[int, int, int], ...]
+    scalars: NDArray[np.uint64]
+    shape: tuple[int, ...] = ()
+    part: int = NONE
+    low: int = 0
+    high: int = 0
+
+
 def strides_of(addresses: NDArray[np.int64]) -> tuple[int, ...] | None:
     """Return how far addresses are apart along each axis; None where they are so unevenly."""
     strides = []

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.arrays import Array
+from cubecore.cache import BoundedCache
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.isa.declare.instruction import (
@@ -145,7 +146,7 @@ class VectorFunction(Instruction):
         mask = registers.mask_high << 64 | registers.mask_low
         if self.is_direct:
             made = [
-                (operand, runs[0], np.empty((cores, runs[0][1] - runs[0][0]), np.uint8))
+                (operand, runs[0], _unwritten(cores, runs[0][1] - runs[0][0]))
                 for operand, runs in self.spans
                 if operand.access.writes
             ]
@@ -157,6 +158,9 @@ class VectorFunction(Instruction):
             ]
             ar = execute(performed, parts, registers.ctrl, mask)
             stored = {made[n][0].name: parts[n].array for n in range(len(made))}
+            for n, (_, _, array) in enumerate(made):
+                if parts[n].array is not array:  # another array has taken its place
+                    _SPARE[array.shape] = array
             return _shaped(stored, some), ar
         size = max(self.program.reach, performed.reach)
         # UB from the program's base on, one row for each core that runs it. Only the runs that are
@@ -252,6 +256,16 @@ def _is_direct(function: VectorFunction) -> bool:
         if not any(start <= low and high <= end for start, end in sides):
             return False
     return True
+
+
+_SPARE = BoundedCache[tuple[int, ...], Array](2)
+"""Arrays that no result was written to, by shape: memory of the system costs more than a call."""
+
+
+def _unwritten(cores: int, size: int) -> Array:
+    """Return so many bytes of each core that hold anything."""
+    spare: Array | None = _SPARE.pop((cores, size), None)
+    return np.empty((cores, size), np.uint8) if spare is None else spare
 
 
 def _shaped(written: Mapping[str, Array], some: Array) -> Mapping[str, Array]:

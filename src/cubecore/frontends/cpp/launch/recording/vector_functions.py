@@ -31,6 +31,8 @@ _ENTRY = np.dtype(
 )
 """The mirror of `cubecore::RegisterEntry` (reg/record.h)."""
 ENTRY_BYTES = _ENTRY.itemsize
+_TEXTS = 5
+"""Words of an entry, the first ones, that point to texts."""
 _FUNCTIONS = BoundedCache[tuple[object, ...], BoundCall](512)
 
 
@@ -41,12 +43,15 @@ def vector_function(
 
     `texts` are those that entries point to; `place` gives the location of a line of a file.
     """
-    entries = np.frombuffer(raw, _ENTRY)
-    words = {name: _texts(entries[name], texts) for name in _TEXTS}
-    numbers = tuple(entries[name].tobytes() for name in _NUMBERS)
-    key = (where, *numbers, *((names, places.tobytes()) for names, places in words.values()))
+    # Texts lie elsewhere in every process: the key has their numbers in the order of addresses.
+    words = np.frombuffer(raw, "<u8").reshape(-1, ENTRY_BYTES // 8)
+    pointers = sorted(texts)
+    named = np.searchsorted(np.array(pointers, "<u8"), words[:, :_TEXTS])
+    spelled = tuple(texts[pointer] for pointer in pointers)
+    key = (where, spelled, named.tobytes(), words[:, _TEXTS:].tobytes())
     found = _FUNCTIONS.get(key)
     if found is None:
+        entries = np.frombuffer(raw, _ENTRY)
         program = RegisterProgram(_entries(entries, texts, place), where)
         template = function_of(program)
         count = len(template.operands())
@@ -63,15 +68,6 @@ def dumped_register(
     texts = {message.word(): message.said() for _ in range(message.word())}
     raw = np.frombuffer(message.raw(message.word() * ENTRY_BYTES), _ENTRY)
     return register_view(_entries(raw, texts, place), value, element, count, core)
-
-
-_TEXTS = ("operation", "type", "source", "mode", "file")
-_NUMBERS = ("address", "scalar", "results", "sources", "mask", "variable", "line")
-
-
-def _texts(pointers: Array, texts: dict[int, str]) -> tuple[tuple[str, ...], Array]:
-    known, numbers = np.unique(pointers, return_inverse=True)
-    return tuple(texts[int(pointer)] for pointer in known), numbers
 
 
 def _entries(
