@@ -36,7 +36,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     ordinary = config.option.markexpr == ORDINARY
-    settings.register_profile("chosen", deadline=None, database=None, derandomize=ordinary)
+    few = {"max_examples": 25} if ordinary else {}
+    settings.register_profile("chosen", deadline=None, database=None, derandomize=ordinary, **few)
     settings.load_profile("chosen")
     gc.disable()  # all that a collection makes is there to the end: half its time was gc's
 

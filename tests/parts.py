@@ -21,7 +21,7 @@ def part(count: int, every: int = 3) -> int:
     return -(-count // stride(every))
 
 
-def examples(count: int, every: int = 3) -> settings:
+def examples(count: int, every: int = 8) -> settings:
     """Draw `count` examples in a run with sweeps, and one of `every` of that number in others."""
     return settings(max_examples=part(count, every))
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cubecore.layouts import (
@@ -20,6 +20,7 @@ from cubecore.layouts import (
     padded_elements,
     unpack,
 )
+from parts import examples
 
 FRACTALS = [Fractal(*f) for f in ((16, 16), (16, 8), (8, 16), (16, 32), (32, 16), (3, 5))]
 SMALL = [Fractal(*f) for f in ((1, 1), (2, 2), (2, 3), (3, 2), (4, 1))]
@@ -76,7 +77,7 @@ def test_fractals_have_16_rows_and_512_bytes():
 
 
 @every_layout
-@settings(max_examples=60)
+@examples(60, 4)
 @given(
     rows=st.integers(1, 40),
     cols=st.integers(1, 40),

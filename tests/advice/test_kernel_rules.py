@@ -309,6 +309,7 @@ def test_operators_hear_why_they_are_slow(cause, operators):
     assert_named(cause, slow, better, PAIRS / "weigh/op_kernel/weigh.cpp", f"// slow: {cause}")
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("cause", PYTHON)
 def test_better_python_kernels_hear_no_more_of_it(cause):
     """A better form is no slower when its advice is followed: it has none on that cause."""

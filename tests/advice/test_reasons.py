@@ -73,6 +73,7 @@ def test_blocks_that_begin_off_the_boundary_name_the_field_and_its_value():
     assert reason.cycles == slow.timeline.cycles - without.cycles
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("off", [1, 8, 16, 64, 127])
 def test_rows_that_lie_off_the_boundary_name_the_padded_extent(off):
     """And the padded product is faster, as the reason says."""
@@ -109,12 +110,14 @@ def test_padding_that_makes_a_row_a_load_of_its_own_is_not_advised():
     )
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(("n", "long"), [(131056, False), (131072, True)])
 def test_pairs_of_4_bits_count_as_one_element_of_a_row(n, long):
     problem = {"m": 2048, "n": n, "k": 1024, "a": "int4", "c": "int32", "chip": CHIP}
     assert ("long rows" in by_cause(timed(problem))) is long
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "problem",
     [
@@ -182,6 +185,7 @@ def test_a_small_product_is_launch_and_start():
     assert "start-up" not in by_cause(timed(LARGE))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("chip", [CHIP, "Ascend950PR_9589"])
 @pytest.mark.parametrize("step", ["MDL", "NORM", "CONSTANT", "BASIC"])
 def test_the_bound_is_that_of_the_kind_of_kernel(chip, step):
@@ -275,7 +279,7 @@ def test_heights_are_those_of_the_published_products():
 
 
 @pytest.mark.parametrize("n", strided(range(1, 300, 7)))
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(9)
 def test_shares_on_the_boundary_begin_on_it(n):
     """By the definition: each core's first element of a row of B."""
     problem = {"m": 256, "n": 8 * n, "k": 256, "chip": CHIP}

@@ -177,7 +177,7 @@ def transfers(body):
 
 @pytest.mark.parametrize(("a", "size"), [("float16", 2), ("int8", 1), ("float32", 4)])
 @pytest.mark.parametrize(("m", "n", "k"), [(64, 96, 3000), (48, 4096, 4096), (32, 100, 257)])
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 def test_padded_rows_start_an_odd_number_of_512_bytes_apart(a, size, m, n, k):
     problem = Problem(m=m, n=n, k=k, a=a)
     target = chip(problem.chip)

@@ -38,6 +38,7 @@ def results():
 NAMES = ("plan", "time", "run", "check", "check --repair", "compare", "sweep", "tune")
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", ["plan", "time"])
 def test_a_result_prints_as_its_command_does(results, name):
     assert f"{results[name]}\n" == cli(name, *WORDS).out

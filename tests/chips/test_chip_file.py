@@ -52,6 +52,7 @@ def test_a_file_without_facts_is_its_base(folder):
     assert same.predicted == base.predicted
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("verb", ["plan", "run", "time"])
 def test_a_file_is_as_good_as_the_same_facts_set(mine, verb):
     """The table has no --set, so the Cube's rate of int8 is of no matter here."""
@@ -77,7 +78,7 @@ def test_a_file_is_as_good_as_the_same_facts_set(mine, verb):
         ("sweep", "m=64,128", "--n", "64", "--k", "64"),
     ],
 )
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(2)
 def test_every_command_takes_it(mine, folder, words):
     tiling = cubecore.plan(**PROBLEM, chip=mine).tiling.to_json()
     (folder / "t.json").write_text(json.dumps(tiling), encoding="utf-8")

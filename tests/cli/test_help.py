@@ -41,6 +41,7 @@ def blank_lines_squeezed(text):
     return re.sub(r"\n\n+", "\n\n", text).strip()
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("program", ["cubecore", "python -m cubecore", "a-long-name-of-a-program"])
 def test_the_front_page_is_laid_out_as_click_lays_out_sections(program):
     """The oracle is Click's own layout of the same rows, at every width."""

@@ -119,7 +119,7 @@ def packages(modules):
 
 
 @pytest.mark.parametrize("command", MAY_LOAD, ids=" ".join)
-@pytest.mark.thinned(12)
+@pytest.mark.thinned(20)
 def test_a_command_loads_what_it_needs(command, tmp_path):
     tiling, out = tmp_path / "tiling.json", tmp_path / "modules.json"
     tiling.write_text(to_json_text(cubecore.plan(m=64, n=64, k=64).tiling))

@@ -47,7 +47,7 @@ def config(tmp_path_factory):
     return path
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize(
     "arguments",
     [

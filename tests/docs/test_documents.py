@@ -20,7 +20,7 @@ CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", console.DOCUMENTS)
 def test_console_blocks_show_what_the_commands_print(name):
     text = (ROOT / name).read_text(encoding="utf-8")
@@ -33,7 +33,7 @@ def test_console_blocks_show_what_the_commands_print(name):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "document"}

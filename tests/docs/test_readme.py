@@ -33,7 +33,7 @@ def test_count_of_chips_and_architectures_that_run():
 
 
 @pytest.mark.parametrize("soc", chip_names())
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(12)
 def test_check_and_plan_work_on_every_chip(soc):
     assert "`check` works on all, `plan` where a source gives the Cube's rate" in TEXT
     problem = {"m": 16, "n": 16, "k": 16, "c": "float16", "chip": soc}

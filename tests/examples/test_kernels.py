@@ -11,7 +11,7 @@ import pytest
 from cubecore.errors import RequestError
 from cubecore.frontends.kernels.session import ScriptSession
 from cubecore.workflows.scripts.script import time_script
-from parts import strided
+from parts import crossed, strided
 
 FOLDER = Path(__file__).parents[2] / "examples" / "kernels"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
@@ -21,6 +21,7 @@ EXPECTED = {
     *("flash_attention", "reg_add", "reg_softmax", "flash_attention_950", "mx_matmul_950"),
     *("reg_layernorm", "reg_mx_quantise"),
 }
+ORDERS = ("program", "late", "early", "random:1")
 UNTIMED = {"flash_attention_950", "mx_matmul_950"}
 
 
@@ -44,9 +45,7 @@ def test_the_library_is_whole():
     assert set(NAMES) == EXPECTED
 
 
-@pytest.mark.parametrize("order", ["program", "late", "early", "random:1"])
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.thinned(4)
+@pytest.mark.parametrize(("name", "order"), crossed(NAMES, ORDERS))
 def test_a_small_case_is_right_in_any_order(name, order):
     module = example(name)
     given = module.small()
@@ -68,6 +67,7 @@ def test_each_style_of_synchronisation_adds(order):
         assert_right(module, given, got)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", sorted(UNTIMED))
 def test_signals_between_cores_of_950_have_no_published_time(name):
     with pytest.raises(RequestError) as refused:
@@ -79,7 +79,7 @@ def test_signals_between_cores_of_950_have_no_published_time(name):
 
 
 @pytest.mark.parametrize("name", strided([name for name in NAMES if name not in UNTIMED], 2))
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(6)
 def test_the_time_and_the_report(name, golden, capsys):
     """The script verifies itself; what it prints is one line for each launch."""
     timed = time_script(str(FOLDER / f"{name}.py"), record=200)

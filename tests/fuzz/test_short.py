@@ -1,6 +1,8 @@
-"""The tester's short form: some of each trial, the same in every ordinary run."""
+"""The tester's short form: some of each trial."""
 
 import random
+
+import pytest
 
 from fuzz.disks import try_full_disks
 from fuzz.inputs import try_files, try_stores
@@ -10,6 +12,7 @@ from fuzz.products import try_products
 from fuzz.requests import try_requests
 
 
+@pytest.mark.sweep
 def test_a_little_of_everything(tmp_path, monkeypatch, drawn_seed):
     monkeypatch.chdir(tmp_path)
     rng, tally = random.Random(drawn_seed), Tally()

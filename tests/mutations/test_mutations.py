@@ -76,7 +76,7 @@ def test_every_mutant_of_a_kernel_with_flags_between_cores():
 
 
 @pytest.mark.parametrize("name", strided(suite.NAMES, 2))
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(9)
 def test_a_sample_of_the_examples(name):
     """What is missed of the whole, as the table says, may be among the sample."""
     known = suite.known()

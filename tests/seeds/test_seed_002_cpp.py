@@ -169,6 +169,7 @@ def launched(name, kind="half"):
     return run, a @ b.T, bias[:N], c
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("kind", TYPES)
 def test_the_types_of_table_4(kind):
     run, product, _, c = launched(f"plain_{kind}", kind)

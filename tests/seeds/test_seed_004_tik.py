@@ -231,6 +231,7 @@ RANGES = [
 ]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(("name", "dtype", "most"), RANGES)
 def test_the_ranges_of_m_k_and_n(name, dtype, most):
     with instance("Ascend310") as (tik, t):

@@ -92,7 +92,7 @@ PROBLEMS = (
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(6)
 def test_a_path_covers_the_run_from_its_start_to_its_end(problem):
     timeline = cubecore.time(problem, record=10**6).timeline
     for group in timeline.groups:

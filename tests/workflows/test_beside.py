@@ -17,6 +17,7 @@ ASKED = {
 }
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", ASKED)
 def test_each_command_plans_what_it_says(name):
     plan = cubecore.plan(SHORT_ROWS | ASKED[name])

@@ -69,11 +69,13 @@ def assert_none_faster(plan):
         assert time is None or time.cycles >= int(limit), other
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", FREE)
 def test_no_small_change_of_a_plan_is_faster(name):
     assert_none_faster(cubecore.plan(FREE[name]))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", FIXED)
 def test_no_small_change_within_fixed_fields_is_faster(name):
     shape, fix = FIXED[name]
@@ -148,6 +150,7 @@ def test_a_plan_fills_l1_where_that_is_faster_and_says_so():
     assert less.predicted.cycles > plan.predicted.cycles
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", FREE)
 def test_a_longer_search_is_no_slower(name):
     quick, plan, thorough = (

@@ -131,8 +131,9 @@ def test_collectives_follow_their_closed_forms():
 
 
 def test_long_attention_is_continued_in_proportion():
+    narrow = {"num_hidden_layers": 1, "hidden_size": 256, "intermediate_size": 256}
     one, many = (
-        cubecore.model({**QWEN3_8B, "num_hidden_layers": 1}, phase="decode", batch=b, seq=s)
+        cubecore.model({**QWEN3_8B, **narrow, "vocab_size": 512}, phase="decode", batch=b, seq=s)
         for b, s in ((1, 2048), (4, 65536))
     )
     few, more = ([row for row in step.terms if row.term == "attention"] for step in (one, many))
@@ -202,7 +203,10 @@ def test_a_bias_is_part_of_its_product():
 
 def test_weights_by_head_lie_as_they_are_used():
     step = cubecore.model(
-        {**DEEPSEEK_V3, "num_hidden_layers": 1, "vocab_size": 512}, phase="decode", batch=1, tp=64
+        {**DEEPSEEK_V3, "num_hidden_layers": 1, "vocab_size": 512, "hidden_size": 256},
+        phase="decode",
+        batch=1,
+        tp=64,
     )
     stored = {row.product.name: row.request.problem.trans_b for row in step.rows}
     assert not stored.pop("kv_b_proj keys, by head")
@@ -311,11 +315,18 @@ def test_a_product_without_a_plan_is_exit_code_1(config):
     assert cli("model", config, *STEP, "--set", "l0c_bytes=512").code == FOUND
 
 
-@pytest.mark.parametrize("config", [LLAMA3_8B, DEEPSEEK_V3], ids=["dense", "MoE"])
-@pytest.mark.thinned(2)
+@pytest.mark.parametrize(
+    "config",
+    [
+        SMALL,
+        pytest.param(LLAMA3_8B, marks=pytest.mark.sweep),
+        pytest.param(DEEPSEEK_V3, marks=pytest.mark.sweep),
+    ],
+    ids=["small", "dense", "MoE"],
+)
 def test_the_page_has_every_product_and_every_sum(config, tmp_path):
     small = {**config, "vocab_size": 512, "num_hidden_layers": 4}
-    step = cubecore.model(small, phase="decode", batch=1, tp=4)
+    step = cubecore.model(small, phase="decode", batch=1, tp=2)
     step.report(str(tmp_path / "r.html"))
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<script" not in page

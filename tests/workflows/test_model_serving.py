@@ -39,6 +39,7 @@ def write(folder):
 # --- the type of the weights
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     ("fields", "keys", "kind", "kept", "said"),
     [
@@ -160,6 +161,7 @@ def test_a_chip_without_a_source_of_its_memory_is_not_checked(decode):
     )
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(("seq", "beyond"), [(128, False), (129, True)])
 def test_a_context_beyond_the_models_is_said(seq, beyond):
     step = cubecore.model(SMALL, phase="decode", batch=1, seq=seq)

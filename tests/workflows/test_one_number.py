@@ -89,7 +89,7 @@ def assert_one_number(plan, keys):
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 def test_predictions_are_event_timings(seed):
     keys = drawn(random.Random(seed))
     assert_one_number(cubecore.plan(**keys, alternatives=2), keys)
@@ -103,7 +103,7 @@ def test_predictions_are_event_timings_of_many(seed):
 
 
 @pytest.mark.parametrize("seed", strided(range(300), every=100))
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 def test_predictions_of_layers_are_event_timings(seed):
     keys = layer(random.Random(f"layer {seed}"))
     assert_one_number(cubecore.plan(**keys), keys)
@@ -215,6 +215,7 @@ def neighbours(keys):
                 yield cubecore.time(keys, tiling=tiling).timeline.cycles
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_plan_is_as_fast_as_that_of_more_rows(seed):
     source = random.Random(seed)
@@ -225,6 +226,7 @@ def test_a_plan_is_as_fast_as_that_of_more_rows(seed):
     assert all(plan.predicted.cycles <= 1.01 * cycles for cycles in neighbours(keys))
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_fewer_alternatives_are_the_first_of_more(seed):
     keys = layer(random.Random(seed))

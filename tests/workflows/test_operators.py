@@ -20,6 +20,7 @@ SHAPES = ("1x1", "7x64", "100x33", "49x200", "2x5000", "5")
 TYPES = ("float32", "float16", "bfloat16")
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("op", FUNCTIONS)
 def test_operators_are_right(op):
     number = list(FUNCTIONS).index(op)
@@ -29,6 +30,7 @@ def test_operators_are_right(op):
         assert done.verified, (op, shape, done.worst)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("op", FUNCTIONS)
 def test_operators_in_registers_are_right(op):
     number = list(FUNCTIONS).index(op)

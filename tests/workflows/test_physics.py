@@ -47,7 +47,7 @@ SEEDS = crossed("mnk", range(350), every=176)
 
 
 @pytest.mark.parametrize(("axis", "seed"), SEEDS)
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 def test_more_rows_or_columns_or_a_longer_k_never_take_less_time(axis, seed):
     source = random.Random(f"{axis} {seed}")
     keys, line = drawn(source)
@@ -56,6 +56,7 @@ def test_more_rows_or_columns_or_a_longer_k_never_take_less_time(axis, seed):
     assert planned(longer).predicted.cycles >= planned(keys).predicted.cycles / 1.01, longer
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("what", "seed"), crossed(["cores"], range(350), every=117))
 def test_more_cores_never_take_longer(what, seed):
     source = random.Random(f"{what} {seed}")
@@ -67,6 +68,7 @@ def test_more_cores_never_take_longer(what, seed):
     assert cycles[1] <= 1.02 * cycles[0], (keys, few, many)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("field", "seed"),
     crossed(["hbm_bytes_per_second", "frequency_hz"], range(301), every=151),
@@ -82,6 +84,7 @@ def test_faster_memory_or_a_faster_clock_is_never_slower(field, seed):
     assert faster.predicted.us <= PLANNED_APART * plain.predicted.us
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("seed", strided(range(60), every=20))
 def test_a_padded_size_that_would_be_faster_is_named(seed):
     """Rows of B off the boundary: where padding pays, the plan says so, with the size."""

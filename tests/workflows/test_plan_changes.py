@@ -11,6 +11,7 @@ from cubecore.kernels.matmul.clock.launch import launch_time
 from cubecore.tiling.rules.checker import check_tiling
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(("kind", "number"), [("free", 1), ("fixed", 206), ("fixed", 208)])
 def test_a_drawn_plan_is_no_slower_than_its_changes(kind, number):
     plan = drawn_plan(kind, 1, number)

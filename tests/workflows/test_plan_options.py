@@ -121,7 +121,7 @@ RIGHT = {
 
 
 @pytest.mark.parametrize("name", RIGHT)
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 def test_what_is_asked_for_is_had(name):
     keys, holds = RIGHT[name]
     plan = cubecore.plan({**SIZE, **keys}, alternatives=2)

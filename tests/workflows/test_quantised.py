@@ -94,7 +94,7 @@ def test_a_scale_that_makes_no_sense_is_refused(keys, line):
 @pytest.mark.parametrize("mode", ["DEQF16", "REQ8", "QF322B8_PRE"])
 @pytest.mark.parametrize("relu", [False, True])
 @pytest.mark.parametrize("template", ["MDL", "NORM"])
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(4)
 def test_one_scale(mode, relu, template):
     a = "float16" if mode.startswith("Q") else "int8"
     scale = 0.003 if a == "int8" else 1.7
@@ -105,6 +105,7 @@ def test_one_scale(mode, relu, template):
     assert len(np.unique(ran.c)) > 20
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("mode", ["VDEQF16", "VREQ8"])
 @pytest.mark.parametrize("format_c", ["ND", "NZ"])
 def test_a_scale_for_each_column(mode, format_c):

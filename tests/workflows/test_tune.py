@@ -42,7 +42,7 @@ def tuned_case(name):
 
 
 @every_case
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 def test_a_legal_tiling_is_timed_as_time_does(name):
     tuned, plan = tuned_case(name), planned(name)
     assert tuned.legal
@@ -65,7 +65,7 @@ def test_each_change_is_legal_and_takes_what_it_says(name):
 
 
 @every_case
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 def test_a_change_is_of_as_many_fields_as_it_says_and_keeps_the_rest(name):
     tuned = tuned_case(name)
     old = tuned.tiling.to_json()
@@ -205,6 +205,7 @@ FULL_L1 = {
 """A tiling that fills L1, more than plans take of it."""
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("base_n", [128, 256])
 def test_nothing_that_is_printed_is_faster_than_the_best(base_n):
     shape = {"m": 512, "n": 4096, "k": 4096}

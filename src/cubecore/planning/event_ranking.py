@@ -1,6 +1,7 @@
 """Plans told by the event timing: what `plan` says of a tiling is what `time` says."""
 
-from dataclasses import replace
+from dataclasses import field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from cubecore.arrays import collecting_seldom
@@ -9,6 +10,7 @@ from cubecore.errors import RequestError
 from cubecore.kernels.matmul.clock.launch import is_known, launch_time
 from cubecore.kernels.matmul.launch import require_supported
 from cubecore.kernels.runnable import require_timed
+from cubecore.lazy_dataclass import dataclass
 from cubecore.planning.local_search import STANDARD, Effort, LocalSearch, effort_named
 from cubecore.planning.planner import over_shared_k, plan_tilings
 from cubecore.tiling.cost.closed_form import predict
@@ -67,9 +69,31 @@ def timed_plan(
     `search` names an `Effort`. Where `time` does not take the problem or the chip, none is timed:
     the closed form's answer stands.
     """
-    effort = effort_named(search)
+    return solved(PlanSearch(problem, chip, alternatives, effort_named(search), narrowing))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSearch:
+    """A search for a plan: all that its result depends on, and how a failure is explained."""
+
+    problem: Problem
+    chip: Chip
+    alternatives: int
+    effort: Effort
+    narrowing: "Callable[[], Narrowing]" = field(compare=False)
+
+
+@lru_cache(maxsize=256)
+def solved(asked: PlanSearch) -> tuple[Solution, int]:
+    """Return what `timed_plan` does. The latest are kept: steps of a model repeat products."""
+    problem, chip, alternatives, effort = (
+        asked.problem,
+        asked.chip,
+        asked.alternatives,
+        asked.effort,
+    )
     if not can_be_timed(problem, chip):
-        return plan_tilings(problem, chip, alternatives, narrowing), 0
+        return plan_tilings(problem, chip, alternatives, asked.narrowing), 0
     # Three stages: the planner's shortlist, timed as events; the fastest of each group with
     # variants; then a local search from the best one. Each sees only what the one before left near.
     few = SHORTLIST if is_known(problem, chip) else WALKED
@@ -78,7 +102,7 @@ def timed_plan(
     count = max(alternatives, few - 1)
     with collecting_seldom():
         solution = plan_tilings(
-            problem, chip, count, narrowing, refine=True, classes=effort.classes
+            problem, chip, count, asked.narrowing, refine=True, classes=effort.classes
         )
         answer, count = retimed(solution, problem, chip, alternatives)
         return improved(answer, problem, chip, alternatives, effort, count)

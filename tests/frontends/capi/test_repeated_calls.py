@@ -25,6 +25,7 @@ def traced(kernel, blocks, *numbers, turns=3):
     return fast
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("odd", range(4))
 def test_a_core_that_calls_more_or_less_than_the_others(odd):
     @cubecore.kernel()

@@ -58,6 +58,7 @@ def products():
     return kernels(bodies, PARAMETERS, TENSORS, chip=CHIP)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("m", "n", "k"), [(64, 64, 128), (33, 50, 70), (1, 17, 16)])
 @pytest.mark.parametrize("name", ["plain", "turned"])
 def test_a_product_of_tensors(products, name, m, n, k):
@@ -237,6 +238,7 @@ HELD = """
 """
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("held", [True, False])
 @pytest.mark.parametrize("order", ["program", "late"])
 def test_a_mutex_hands_a_tile_on(held, order):
@@ -317,7 +319,7 @@ STORES = {
 }
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("chip", [CHIP, "Ascend910B3"])
 @pytest.mark.parametrize(("kind", "word"), [("float32", "float"), ("float16", "half")])
 def test_atomic_stores_add(chip, kind, word):

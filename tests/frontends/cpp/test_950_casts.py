@@ -141,6 +141,7 @@ def ran(made, name, x, kind):
     return [f.message for f in run.findings], z.view(kind)
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(("source", "target"), ONE_STEP)
 def test_values(made, source, target):
     x = operand(source)

@@ -180,7 +180,7 @@ def run(made, name, kind):
     return [f.message for f in getattr(made, name)[1](x, z).findings], x, z
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_values(late, name, kind):
     said, x, z = run(late, f"{name}_{kind}", kind)
@@ -190,7 +190,7 @@ def test_values(late, name, kind):
     assert z.tobytes() == expected.astype(z.dtype).tobytes()
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize(("name", "kind"), [c for c in CASES if c[0] != "index"])
 def test_2201_refuses_the_types(earlier, name, kind):
     said, *_ = run(earlier, f"{name}_{kind}", kind)

@@ -91,6 +91,7 @@ def module() -> Any:
     )
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize(("m", "n", "k"), [(31, 31, 31), (17, 9, 33), (5, 47, 16), (32, 16, 1)])
 def test_rows_of_matrices_in_ub_begin_at_blocks(name: str, m: int, n: int, k: int) -> None:

@@ -81,6 +81,7 @@ def moved(name, x, order):
     return left
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("kind", CPP)
 def test_elements_are_where_numpy_puts_them(made, name, kind):

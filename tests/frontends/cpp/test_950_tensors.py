@@ -165,6 +165,7 @@ def made():
     return kernels(bodies, "GM_ADDR x, GM_ADDR z", chip=CHIP)
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("name", CASES)
 def test_values(made, name):
     taken, given, _, of = CASES[name]

@@ -202,7 +202,7 @@ def run(made, name, kind):
     return getattr(made, name)[1](x, z), x, z
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(20)
 @pytest.mark.parametrize(("name", "kind"), sorted({case[:2] for case in CASES}))
 def test_values(late, name, kind):
     ran, x, z = run(late, f"{name}_{kind}", kind)
@@ -211,6 +211,7 @@ def test_values(late, name, kind):
     assert np.array_equal(z.view(np.uint8)[raw], expected(name, x).view(np.uint8)[raw])
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("kind", sorted(ANY))
 def test_2201_takes_fewer_types_of_a_sum(late, earlier, kind):
     ran, _, z = run(earlier, f"Add_{kind}", kind)

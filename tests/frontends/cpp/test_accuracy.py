@@ -161,7 +161,7 @@ def off_by(got, exact):
     return np.where(same, 0, np.where(np.isnan(error), np.inf, error))
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(10)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

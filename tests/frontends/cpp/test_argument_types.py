@@ -75,6 +75,7 @@ CODES16 = np.arange(N, dtype="u2").view("V2")
 CODES8 = np.arange(N, dtype="u1").view("V1")
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     ("name", "values"),
     [

@@ -43,6 +43,7 @@ FLAGGED = """
 FLAG = "SetFlag<HardEvent::MTE2_V>(0); WaitFlag<HardEvent::MTE2_V>(0);"
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("chip", CHIPS)
 def test_a_missing_flag_is_a_finding_on_both(chip):
     bodies = {"right": FLAGGED.replace("LOADED", FLAG), "wrong": FLAGGED.replace("LOADED", "")}

@@ -93,6 +93,7 @@ def found():
     return {name: [f"{f.id}: {f.message}" for f in run.findings] for name, run in runs.items()}
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("case", INSIDE)
 def test_an_access_inside_of_its_buffer_has_no_finding(found, case):
     notes = [each for each in found[f"in{[*INSIDE].index(case)}"] if "long-tensor: " in each]
@@ -188,6 +189,7 @@ def products():
     return {key: module[f"k{n}"][1](np.ones(4096, np.float32)) for n, key in enumerate(bodies)}
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("text", [CUBE, PLACED_CUBE], ids=["given", "placed"])
 @pytest.mark.parametrize("case", PRODUCTS)
 def test_buffers_of_the_cube_have_ends(products, case, text):

@@ -47,7 +47,7 @@ def kernel(element, call, **options):
     return cubecore.inline(TEXT, {"ELEMENT": f"{element}_t", "CALL": call}, **options).f
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("element", ["int8", "uint8"])
 @pytest.mark.parametrize("engine", ["fast", "reference"])

@@ -67,7 +67,7 @@ LOADS = (
 )
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(7)
 @pytest.mark.parametrize(
     ("cleaned", "fresh"),
     [
@@ -160,6 +160,7 @@ def held(line, store):
     )
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("engine", "order"), ENGINES)
 def test_a_held_line_is_old_behind_another_cores_copy(engine, order):
     load, copy = "if (b == 1) g.GetValue(3);", f"if (b == 0) {{ {COPY} }}"
@@ -177,6 +178,7 @@ def test_a_held_line_is_old_behind_another_cores_copy(engine, order):
         assert y[0] == (5 if order == "late" and not right else 100)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("engine", "order"), ENGINES)
 def test_another_core_reads_a_store_behind_dcci_and_a_signal(engine, order):
     read = "if (b == 1) h.SetValue(0, g.GetValue(3));"
@@ -197,6 +199,7 @@ def test_another_core_reads_a_store_behind_dcci_and_a_signal(engine, order):
             assert (x[3], y[at]) == (7, 3 if order == "late" and not right else 7)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("engine", "order"), ENGINES)
 def test_cores_share_no_line(engine, order):
     store, cleaned = "h.SetValue({} * b, b + 1);", clean(0, "h")
@@ -213,6 +216,7 @@ def test_cores_share_no_line(engine, order):
         assert (y[0], y[apart]) == (0 if lost else 1, 2)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("engine", "order"), ENGINES)
 def test_cores_share_a_line_behind_dcci_and_a_signal(engine, order):
     unclean = (

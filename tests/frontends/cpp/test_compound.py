@@ -109,6 +109,7 @@ def together(text, parameters, calls):
     return {call: made[f"k{n}"][1] for n, call in enumerate(calls)}
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("call", DEQUANTISED)
 def test_sums_of_int32_are_scaled_and_cut_off(call):
     rng = np.random.default_rng(2)
@@ -176,6 +177,7 @@ SCALED_CASES = {
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("call", SCALED_CASES)
 def test_int16_is_scaled_to_bytes_in_one_half_of_each_block(call):
     by_lane, upper, lanes = SCALED_CASES[call]
@@ -262,6 +264,7 @@ def points(call):
     return run.findings, (x, o, w), z
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(("across", "down", "each", "bits"), RIGHT)
 def test_gathered_blocks_are_weighed_and_added_up(across, down, each, bits):
     findings, (x, o, w), z = points(RIGHT[across, down, each, bits])

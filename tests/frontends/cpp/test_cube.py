@@ -283,7 +283,7 @@ PRODUCTS = {
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 def test_a_product_is_numpys(name):
     kind, biases, products = PRODUCTS[name]
     a, b, bias, c = launched(name, kind)

@@ -103,6 +103,7 @@ def run(kernel, x, mask=()):
     return left
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("word", KINDS)
 @pytest.mark.parametrize("name", MASKS)
 def test_elements_are_left_out_by_masks(module, name, word):

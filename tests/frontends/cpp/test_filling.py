@@ -66,6 +66,7 @@ def filled(
     return f"{said}; {REMEDY}"
 
 
+@pytest.mark.thinned(4)
 @ENGINES
 @pytest.mark.parametrize("checks", ["all", "usecheck"])
 def test_results_of_filling_that_are_stored_are_found(engine: str, checks: str) -> None:
@@ -92,6 +93,7 @@ def test_padding_with_a_value_is_data(engine: str) -> None:
     assert launched(VALUE, ADD, STORE, engine=engine) == []
 
 
+@pytest.mark.thinned(2)
 @ENGINES
 def test_filling_that_is_written_over_is_data(engine: str) -> None:
     over = "    uint64_t mask[2] = {0xE0, 0}; Duplicate(a, 0.0f, mask, 1, 1, 8); step();\n"
@@ -118,6 +120,7 @@ def test_lanes_that_are_taken_together_with_filling_are_found_where_they_are_rea
     assert launched(TAIL, SUM.format(count=8), FIRST, engine=engine) == said
 
 
+@pytest.mark.thinned(2)
 @ENGINES
 def test_the_first_reader_of_filling_is_named(engine: str) -> None:
     more = "    Adds(c, a, 1.0f, 16); step(); Mul(e, c, c, 16); step(); Exp(b, e, 16);"
@@ -161,6 +164,7 @@ BACK = """\
     {}"""
 
 
+@pytest.mark.thinned(2)
 @ENGINES
 @pytest.mark.parametrize("scratch", [(), ("w",)])
 def test_filling_goes_through_a_workspace(engine: str, scratch: tuple[str, ...]) -> None:

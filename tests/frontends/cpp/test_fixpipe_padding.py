@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from frontends.cpp.cpp_kernels import kernel, needs_compiler
+from frontends.cpp.cpp_kernels import kernels, needs_compiler
 
 pytestmark = needs_compiler
 ENGINES = pytest.mark.parametrize("engine", ["fast", "reference"])
@@ -60,19 +60,60 @@ ALL = "DataCopy(yg, v, 256);"
 DATA = "DataCopyPad(yg, v, DataCopyExtParams(m, n * 4, (64 - (n * 4 + 31) / 32 * 32) / 32, 0, 0));"
 
 
+FORMS = {"NZ": NZ.format(rows=16), "ND": ND.format(columns=16, rows=16)}
+SHAPES = {(16, 13): 192, (13, 16): 192, (13, 13): 4 * (256 - 169)}
+ONE, EIGHT = "Duplicate(v, 1.0f, 256);", "Duplicate(v, 1.0f, 8);"
+FIRST = "DataCopy(yg, v, 8);"
+AGAIN = """
+    LocalTensor<half> p1(TPosition::A1, 1024, 256);
+    FixpipeParamsV220 half_tile(16, 16, 16, 16, false);
+    half_tile.quantPre = QuantMode_t::F322F16;
+    PipeBarrier<PIPE_ALL>();
+#line 400
+    Fixpipe<half, float, CFG_NZ>(p1, co, half_tile);
+    PipeBarrier<PIPE_ALL>();
+    LoadData(a2, p1, LoadData2DParams(0, 1, 1, 0, 0, false, 0));
+    PipeBarrier<PIPE_ALL>();
+#line 500
+    Mmad(co[512], a2, b2, MmadParams(16, 13, {k}));
+    PipeBarrier<PIPE_ALL>();
+"""
+TOGETHER = [
+    *(
+        (*shape, form, store, ADD, "")
+        for shape in SHAPES
+        for form in FORMS.values()
+        for store in (ALL, DATA)
+    ),
+    *((13, 13, form, ALL, ONE, "") for form in FORMS.values()),
+    *(
+        (16, 13, form, FIRST, EIGHT, "")
+        for form in (*FORMS.values(), ND.format(columns=13, rows=16))
+    ),
+    *((16, 13, FORMS["NZ"], ALL, ONE, AGAIN.format(k=k)) for k in (13, 16)),
+]
+"""Kernels of ordinary runs, compiled together."""
+
+
 @cache
-def compiled(m, n, fixpipe, store, vector, then):
-    text = FRAME.format(m=m, n=n, fixpipe=fixpipe, then=then, vector=vector, store=store)
-    return kernel(text, "GM_ADDR a, GM_ADDR b, GM_ADDR w, GM_ADDR y")
+def compiled(variants):
+    texts = {
+        f"k{number}": FRAME.format(m=m, n=n, fixpipe=fixpipe, then=then, vector=vector, store=store)
+        for number, (m, n, fixpipe, store, vector, then) in enumerate(variants)
+    }
+    return kernels(texts, "GM_ADDR a, GM_ADDR b, GM_ADDR w, GM_ADDR y")
 
 
 def launched(
     fixpipe, store, shape=(16, 13), *, vector=ADD, then="", scratch=("w",), cells=256, **options
 ):
     """Return the ids and sentences of a launch's findings, without functions' names."""
-    made = compiled(*shape, fixpipe, store, vector, then).using(scratch=scratch, **options)
+    variant = (*shape, fixpipe, store, vector, then)
+    variants = tuple(TOGETHER) if variant in TOGETHER else (variant,)
+    name = f"k{variants.index(variant)}"
+    made = compiled(variants)[name].using(scratch=scratch, **options)
     run = made[1](ONES, ONES, np.zeros(cells, np.float32), np.zeros(256, np.float32))
-    return [f"{found.id}: {found.message}".replace(" (k)", "") for found in run.findings]
+    return [f"{found.id}: {found.message}".replace(f" ({name})", "") for found in run.findings]
 
 
 def filled(size, shape=(16, 13)):
@@ -81,10 +122,6 @@ def filled(size, shape=(16, 13)):
         f"copy_matrix_cc_to_gm (inline.cpp:100) put behind {shape[0]} x {shape[1]} results, of "
         f"which results are stored by copy_ubuf_to_gm (inline.cpp:300); {REMEDY}"
     )
-
-
-FORMS = {"NZ": NZ.format(rows=16), "ND": ND.format(columns=16, rows=16)}
-SHAPES = {(16, 13): 192, (13, 16): 192, (13, 13): 4 * (256 - 169)}
 
 
 @pytest.mark.thinned(6)
@@ -103,7 +140,7 @@ def test_padding_that_is_computed_with_and_stored_is_found(form, shape, engine):
 def test_padding_is_nothing_without_usecheck_nor_where_nobody_needs_it(form, engine):
     usual = {"engine": engine, "checks": "usual", "shape": (13, 13)}
     assert launched(FORMS[form], ALL, **usual) == []
-    copied = {"engine": engine, "checks": "all", "vector": "Duplicate(v, 1.0f, 256);"}
+    copied = {"engine": engine, "checks": "all", "vector": ONE}
     assert launched(FORMS[form], ALL, **copied) == []
 
 
@@ -135,7 +172,7 @@ def test_what_no_product_wrote_stays_uninitialised(checks, engine):
     said = f"uninitialised: vadds.src must be initialised in UB, {rows}"
     assert launched(NZ.format(rows=13), ALL, (13, 16), **options) == [said]
     wide = NZ.format(rows=16).replace("V220(16,", "V220(32,")
-    options |= {"scratch": (), "vector": "Duplicate(v, 1.0f, 256);", "cells": 512}
+    options |= {"scratch": (), "vector": ONE, "cells": 512}
     assert launched(wide, ALL, **options) == [
         "uninitialised: w must hold what was written, got 1024 of 2048 B copied from uninitialised "
         "memory, the first at byte 1024"
@@ -151,38 +188,21 @@ def test_a_tile_that_is_too_large_for_an_output_stays_uninitialised(checks, engi
         "scratch": (),
         "checks": checks,
         "engine": engine,
-        "vector": "Duplicate(v, 1.0f, 8);",
+        "vector": EIGHT,
     }
-    first = "DataCopy(yg, v, 8);"
     said = [
         "uninitialised: w must hold what was written, got 192 of 1024 B copied from uninitialised "
         "memory, the first at byte 52"
     ]
-    assert launched(FORMS["ND"], first, **options) == said
-    assert launched(ND.format(columns=13, rows=16), first, **options) == []
-    assert launched(FORMS["NZ"], first, **options) == []
-
-
-AGAIN = """
-    LocalTensor<half> p1(TPosition::A1, 1024, 256);
-    FixpipeParamsV220 half_tile(16, 16, 16, 16, false);
-    half_tile.quantPre = QuantMode_t::F322F16;
-    PipeBarrier<PIPE_ALL>();
-#line 400
-    Fixpipe<half, float, CFG_NZ>(p1, co, half_tile);
-    PipeBarrier<PIPE_ALL>();
-    LoadData(a2, p1, LoadData2DParams(0, 1, 1, 0, 0, false, 0));
-    PipeBarrier<PIPE_ALL>();
-#line 500
-    Mmad(co[512], a2, b2, MmadParams(16, 13, {k}));
-    PipeBarrier<PIPE_ALL>();
-"""
+    assert launched(FORMS["ND"], FIRST, **options) == said
+    assert launched(ND.format(columns=13, rows=16), FIRST, **options) == []
+    assert launched(FORMS["NZ"], FIRST, **options) == []
 
 
 @pytest.mark.thinned(2)
 @ENGINES
 def test_a_product_of_padding_is_found(engine):
-    options = {"engine": engine, "vector": "Duplicate(v, 1.0f, 256);"}
+    options = {"engine": engine, "vector": ONE}
     nz = NZ.format(rows=16)
     for checks in ("usual", "all"):
         assert launched(nz, ALL, then=AGAIN.format(k=13), checks=checks, **options) == []

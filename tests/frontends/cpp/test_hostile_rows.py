@@ -210,7 +210,7 @@ def units(got, exact, terms):
     return np.where(same, 0, np.where(np.isnan(off), np.inf, off))
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize(("name", "kind", "n"), CASES)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_function_of_rows_is_close(module, name, kind, n):

@@ -69,6 +69,7 @@ def built():
     return kernels(bodies, "GM_ADDR z", before=FUNCTIONS, chip=CHIP, auto_sync=False)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("blocks", [1, 3])
 def test_each_call_stores_what_its_body_says(built, name, blocks):

@@ -320,6 +320,7 @@ LEFT_BEHIND = {
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", LEFT_BEHIND)
 def test_nothing_of_a_kernel_stays(name):
     body, late = LEFT_BEHIND[name]

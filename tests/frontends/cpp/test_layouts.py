@@ -151,7 +151,7 @@ OPERATIONS = [
 ]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize(("calls", "of", "kind", "does"), OPERATIONS)
 def test_the_operation_and_the_type_of_atomic_stores_are_set_one_by_one(calls, of, kind, does):
     x = np.arange(-28, 36).astype(kind)

@@ -152,6 +152,7 @@ def race(label, pipe, span=(12, 16)):
     )
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("pipe", CONSUMERS)
 @pytest.mark.parametrize("store", STORES)
 def test_a_store_is_ordered_by_the_compiler_or_it_races(store, pipe):

@@ -120,7 +120,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(16)
 def test_a_function_is_that_of_numpy(name):
     function, low, high = FUNCTIONS[name]
     x = spread(low, high)

@@ -176,7 +176,7 @@ def test_object_issues_what_our_kernel_issues(template: str, chip: str) -> None:
 @both_chips
 @pytest.mark.parametrize("order", ["program", "late", "random:3"])
 @pytest.mark.parametrize("body", [ALL, TILES])
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(12)
 def test_clients_on_aivs(body: str, order: str, chip: str) -> None:
     plan = planned(mix=True, chip=chip)
     arrays = data(120, 272, 200)
@@ -186,7 +186,7 @@ def test_clients_on_aivs(body: str, order: str, chip: str) -> None:
     np.testing.assert_array_equal(arrays["c"], exact)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("iterate_order", [0, 1])
 @both_chips
 @pytest.mark.parametrize("template", ["NORM", "MDL"])

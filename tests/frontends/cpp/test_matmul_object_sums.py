@@ -98,7 +98,7 @@ def launched(body: str, kind: str, template: str, **fields: int) -> tuple[Any, A
 
 @pytest.mark.parametrize("kind", ["__aicore__", "__cube__"])
 @pytest.mark.parametrize("sums", SUMS)
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(16)
 def test_sums_over_calls_are_exact_and_clean(sums: str, kind: str) -> None:
     body, times = SUMS[sums]
     c, product, part = launched(body, kind, "NORM")

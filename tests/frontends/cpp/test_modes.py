@@ -280,6 +280,7 @@ def checks():
     return found
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("kind", range(6))
 def test_a_checked_access_of_ub_is_a_finding(checks, kind):
     assert [checks(f"{name}{kind}") for name in RIGHT] == [[], [], [], []]

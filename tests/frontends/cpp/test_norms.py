@@ -121,6 +121,7 @@ def exact_norm(x, gamma, beta):
     return (x - mean) / np.sqrt(variance + EPSILON) * gamma[:H] + beta[:H], mean, variance
 
 
+@pytest.mark.thinned(2)
 @KINDS
 def test_layer_norm(module, word, kind):
     given = data(kind)

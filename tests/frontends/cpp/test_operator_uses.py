@@ -156,8 +156,25 @@ def test_a_header_that_is_not_here_is_named(project: Any) -> None:
     assert need in said
 
 
+NEEDS = """#include "register/op_def_registry.h"
+#include "bank/none_such.h"
+namespace optiling {
+static ge::graphStatus Tile(gert::TilingContext* context) {
+  context->SetBlockDim(none_such::Blocks(context));
+  context->GetWorkspaceSizes(1)[0] = 0;
+  return ge::GRAPH_SUCCESS;
+}
+}
+namespace ops {"""
+
+
 def test_a_header_that_is_put_there_is_taken(tmp_path: Path) -> None:
-    for name, text in FILES.items():
+    host = NEEDS + HOST.partition("namespace ops {")[2]
+    files = {
+        "op_host/whole.cpp": host.replace("OPERATOR(Parted, optiling::Other)", ""),
+        "op_kernel/whole.cpp": FILES["op_kernel/whole.cpp"],
+    }
+    for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     assert "'none_such' has not been declared" in refusal(cubecore.load_op(tmp_path), "whole", 0)

@@ -140,6 +140,7 @@ extern "C" __global__ __aicore__ void many({parameters}) {{
     ]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("at", [1_000_000, 2**28, -1_000_000])
 @pytest.mark.parametrize(
     "line", ["y[0] = x[at];", "x[at] = y[0];", "*reinterpret_cast<__gm__ int8_t*>(x + at) = 1;"]

@@ -109,7 +109,7 @@ def test_there_are_30_faults():
 
 
 @pytest.mark.parametrize("name", FAULTS)
-@pytest.mark.thinned(20)
+@pytest.mark.thinned(40)
 def test_a_fault_is_found(name):
     assert found_in(TEXT.replace(*FAULTS[name]))
 

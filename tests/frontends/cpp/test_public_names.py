@@ -314,6 +314,7 @@ def test_steps_of_the_library_that_no_page_has():
     assert (found, z[:6].tolist(), z[16:24].tolist()) == ((), [1, 2, 3, 4, 255, 1], [7] * 8)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("waits", [True, False])
 def test_an_aic_notifies_its_aivs(waits):
     """Guide "AIV核上的ND2NZ格式转换"; Barrier by itself orders nothing."""

@@ -132,6 +132,7 @@ def hostile(kind):
     return np.concatenate([special, sizes]).astype(kind)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("word", ["half", "float"])
 @pytest.mark.parametrize("data", ["ordinary", "hostile"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

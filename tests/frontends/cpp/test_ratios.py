@@ -188,6 +188,7 @@ def test_a_kernel_for_two_aivs_with_one_leaves_half_of_its_result_unwritten():
     )
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("aivs", [1, 2])
 def test_a_timeline_has_the_aivs_of_the_ratio(aivs):
     ran, *_ = products(aivs, "GetSubBlockNum()")

@@ -255,6 +255,7 @@ def result(kernel, x):
     return z[8]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", BETWEEN)
 def test_a_value_is_what_was_written_last(name, module, both):
     x, (_, wanted, asks) = numbers(1), BETWEEN[name]

@@ -130,6 +130,7 @@ def run(kernel, x, at=0, **more):
     return left
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("name", "kind", "pattern", "shape"), CASES)
 def test_reduction(module, name, kind, pattern, shape):
     rng = np.random.default_rng(3)

@@ -57,6 +57,7 @@ def count_of(name):
     return SHORT if name in SHORT_PAIRS else COUNT
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", ALL_PAIRS)
 def test_the_right_form_is_clean(built, name):
     outcome, _ = run(built[f"{name}_right"], count_of(name))

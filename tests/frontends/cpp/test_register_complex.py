@@ -74,6 +74,7 @@ def stored(numbers, kind):
     return np.concatenate([parts, np.zeros(1024 // part().itemsize - parts.size, part)])
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize("kind", TYPES)
 def test_complex_numbers_in_pairs(built, kind, name):

@@ -24,6 +24,7 @@ def softmax():
     return cubecore.load(EXAMPLES / "reg_softmax.cpp", chip=CHIP, checks="all").reg_softmax
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("share", [1, 64, 1000, 4096])
 def test_vectors_of_any_length_are_added(add, share):
     rng = np.random.default_rng(share)

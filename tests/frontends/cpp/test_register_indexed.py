@@ -240,6 +240,7 @@ def inputs():
     return rng.normal(size=COUNT).astype(np.float32), rng.permutation(COUNT).astype(np.uint32)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("blocks", [1, 3])
 @pytest.mark.parametrize("name", RIGHT)
 def test_values_and_no_finding(built, name, blocks):
@@ -257,6 +258,7 @@ def test_values_and_no_finding(built, name, blocks):
     assert run.findings == () or blocks > 1  # all blocks write to one array
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("order", ["late", "early", "random:1"])
 @pytest.mark.parametrize("name", ["gather", "chained", "scatter", "scattered_indices", "squeezed"])
 def test_other_orders_have_the_same_values(name, order):

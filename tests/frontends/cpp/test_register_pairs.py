@@ -145,6 +145,7 @@ def built():
     return kernels(bodies, PARAMETERS, chip=CHIP, auto_sync=False, checks="all")
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", BODIES)
 def test_lanes_of_pairs(built, name):
     """Lanes up to the count are computed in both registers; the others stay in memory."""

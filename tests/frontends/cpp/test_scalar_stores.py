@@ -135,6 +135,7 @@ def race(label, pipe):
     )
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("pipe", CONSUMERS)
 @pytest.mark.parametrize("store", STORES)
 def test_the_compiler_orders_a_store_or_it_races(store, pipe):

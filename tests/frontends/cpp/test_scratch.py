@@ -53,7 +53,7 @@ def test_an_array_that_is_no_workspace_must_hold_what_was_written(engine: str) -
     assert launched(copying(engine=engine)) == [("uninitialised", LEFT)]
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 @pytest.mark.parametrize(
     ("pointer", "before"),

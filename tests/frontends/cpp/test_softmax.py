@@ -162,6 +162,7 @@ def swish(x, scale=1.5):
     return x / (1 + np.exp(-scale * x))
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(("word", "kind"), [("float", "f4"), ("half", "f2")])
 @pytest.mark.parametrize(
     ("name", "exact"),

@@ -92,7 +92,7 @@ def launched(name, given, taken, shape):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("fractals", [False, True])
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(8)
 def test_a_volume_is_put_into_blocks_of_channels_and_back(shape, fractals):
     x = np.random.default_rng(1).integers(1, 2000, shape).astype(np.float16)
     name = "fractals" if fractals else "blocks"

@@ -46,6 +46,7 @@ def module():
     return kernels(BODIES, "GM_ADDR x, GM_ADDR z, uint32_t h, uint32_t w")
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("name", "kind"), [("halves", "f2"), ("floats", "f4")])
 def test_a_matrix_is_turned_round(module, name, kind, shape):

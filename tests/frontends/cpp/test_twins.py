@@ -28,7 +28,7 @@ def launched(made, arguments, **options):
 
 
 @pytest.mark.parametrize("case", CASES, ids="-".join)
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(16)
 def test_an_example_is_its_twin(case):
     file, name = case
     made = small(*case)

@@ -297,6 +297,7 @@ def test_right_addresses_have_no_finding(folder: Path, body: str) -> None:
     assert class_findings(folder, "right", body) == ()
 
 
+@pytest.mark.thinned(3)
 @needs_compiler
 @pytest.mark.parametrize("name", WRONG_ADDRESSES)
 def test_a_wrong_address_or_order_has_one_remedy(
@@ -306,6 +307,7 @@ def test_a_wrong_address_or_order_has_one_remedy(
     judged("cpp", name, told(findings), request.config)
 
 
+@pytest.mark.thinned(3)
 @needs_compiler
 @pytest.mark.parametrize("name", WRONG_CLASSES)
 def test_a_wrong_queue_has_one_remedy(

@@ -285,6 +285,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     os.chdir(before)
 
 
+@pytest.mark.thinned(2)
 @needs_compiler
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_single_fault_has_its_line(dialect: str, request: pytest.FixtureRequest) -> None:

@@ -207,6 +207,7 @@ def found(folder: Path, request: pytest.FixtureRequest) -> dict[str, dict[str, s
     return texts
 
 
+@pytest.mark.thinned(4)
 @needs_compiler
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_each_text_is_as_it_is_written(found: dict[str, dict[str, str]], dialect: str) -> None:

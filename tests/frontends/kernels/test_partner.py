@@ -108,6 +108,7 @@ TYPES = [
 ]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("kind", "to", "mode"), TYPES)
 @pytest.mark.parametrize("target", ["AIV0", "AIV1", "rows of both", "columns of both"])

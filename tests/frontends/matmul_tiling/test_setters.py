@@ -159,7 +159,7 @@ def scaled_elsewhere(operand="a"):
 @pytest.mark.parametrize(
     "name", sorted({*SHARED.split(), *MULTI.split(), *SINGLE.split(), *BATCH.split()})
 )
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(20)
 def test_every_documented_call_works_or_says_why_not(name):
     assert PARITY[name]()
 
@@ -370,6 +370,7 @@ def test_ranges_of_shares_are_kept():
     assert found.singleCoreN >= 600
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("align", [32, 96, 320])
 def test_shares_are_cut_at_multiples(align):
     tiling = multi(2000, 3000, 256)
@@ -381,6 +382,7 @@ def test_shares_are_cut_at_multiples(align):
     assert found.singleCoreM % align == 0 or found.singleCoreM >= 2000
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(("traverse", "order"), [("FIRSTM", 0), ("FIRSTN", 1)])
 def test_the_order_is_fixed(traverse, order):
     tiling = multi()

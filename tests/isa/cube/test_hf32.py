@@ -31,6 +31,7 @@ def by_hand(values: np.ndarray, mode: str) -> np.ndarray:
     return to_integer(wide / unit) * unit
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("mode", HF32_ROUNDINGS)
 def test_every_hf32_number_and_what_lies_between(mode):
     bits = every_code_and_what_is_near()

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cubecore.dtypes import element_type
@@ -20,6 +20,7 @@ from cubecore.isa.program.tree import (
     Program,
 )
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag
+from parts import examples
 
 HERE = Location("kernel.py", 1, "kernel")
 INT = element_type("int32")
@@ -109,7 +110,7 @@ def bodies(draw, depth=3, variables=SLOTS + SCALARS, numbers=None):
     return nodes
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(bodies(), st.integers(-20, 20), st.integers(-20, 20))
 def test_running_is_what_a_naive_interpreter_does(body, x, y):
     start = tuple(Assign(s, Expr(1)) for s in SCALARS)

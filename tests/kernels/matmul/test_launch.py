@@ -81,7 +81,7 @@ def check_plan(kind, shape, *, relu, seed):
 
 
 @pytest.mark.parametrize("kind", strided(KINDS), ids=kind_id)
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(10)
 def test_the_plans_tiling_gives_the_exact_product(kind):
     """Of one shape, of the next for the next kind; a sweep takes them all."""
     place = KINDS.index(kind)
@@ -90,7 +90,7 @@ def test_the_plans_tiling_gives_the_exact_product(kind):
 
 
 @kinds_in_turn
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(9)
 def test_the_plans_tiling_of_a_large_product(kind):
     """With and without relu by turns; a sweep takes both of every kind."""
     check_plan(kind, LARGE, relu=in_turn().index(kind) % 2 == 1, seed=6)
@@ -270,7 +270,7 @@ def test_idle_cores_do_no_harm(cores):
 # --- long rows
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("check", [False, True])
 @pytest.mark.parametrize("kind", [HALF, INT8], ids=["half", "int8"])
 def test_rows_of_k_longer_than_one_transfer_can_stride(kind, check):
@@ -282,7 +282,7 @@ def test_rows_of_k_longer_than_one_transfer_can_stride(kind, check):
     assert_right(problem, cubecore.plan(problem).tiling, operands)
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("extents", [(3, 70_000, 5), (70_000, 3, 5)])
 @pytest.mark.parametrize("kind", [HALF, INT8], ids=["half", "int8"])
 def test_rows_of_m_or_n_longer_than_one_transfer_can_stride(kind, extents):
@@ -481,7 +481,7 @@ def check_order_of_plan(kind, shape):
 
 
 @pytest.mark.parametrize("kind", strided(KINDS, 5), ids=kind_id)
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(9)
 def test_flags_order_every_access_of_the_plans_tiling(kind):
     check_order_of_plan(kind, (61, 130, 257))
     if kind in in_turn():
@@ -680,6 +680,7 @@ def test_relu_reaches_every_element():
 # --- mix launches
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("kind", [KINDS[0], KINDS[-1]], ids=kind_id)
 @pytest.mark.parametrize("clients", strided([5, 1, 2, 40], 2))
 def test_two_clients_of_a_mix_launch_share_an_ai_core(kind, clients):

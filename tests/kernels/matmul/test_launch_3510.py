@@ -35,7 +35,7 @@ SHAPES = [(50, 70, 90), (1, 33, 65), (129, 40, 17)]
     crossed(TYPES, SHAPES, (False, True), (False, True), every=5),
     ids=str,
 )
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 def test_both_engines_multiply(types, shape, trans_a, trans_b):
     """Whole numbers, so that every product is exact: C is the product by NumPy's integers."""
     (m, n, k), (a, b, c) = shape, types
@@ -83,7 +83,7 @@ HIF8 |= {-number: 0x80 | code for number, code in HIF8.items() if number}
     ),
     ids=str,
 )
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 def test_hifloat8_multiplies_as_codes(trans, more):
     m, n, k = 50, 70, 200
     problem = {"chip": A5.name, "m": m, "n": n, "k": k, "a": "hifloat8"}
@@ -121,7 +121,7 @@ def test_random_products_with_every_option(seed):
 
 
 @pytest.mark.parametrize("types", TIMED, ids=str)
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 def test_it_runs_and_is_timed(types):
     a, b, c = types
     problem = {"chip": A5.name, "m": 200, "n": 300, "k": 256, "a": a, "b": b, "c": c}
@@ -146,7 +146,7 @@ MODES = {
 
 @pytest.mark.parametrize("by_column", [False, True])
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(8)
 def test_its_own_conversions(mode, by_column):
     scale = [0.5 + i % 3 for i in range(48)] if by_column else 0.037
     epilogue = {"quant": "V" * by_column + mode, "scale": scale}
@@ -182,6 +182,7 @@ def test_a_conversion_of_3510_alone_is_refused_elsewhere():
     )
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("trans", [False, True])
 def test_hf32_keeps_10_bits(trans):
     """Values of 12 bits: what 11 would keep is lost."""
@@ -262,6 +263,7 @@ def test_a_client_that_does_not_wait_for_the_one_before_is_a_race():
         assert bool(found) is bool(ids)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("template", ["MDL", "NORM"])
 def test_a_mix_launch_is_timed_as_its_clients_in_turn(template):
     """An AI Core with two blocks takes longer than with one, and no longer than twice."""

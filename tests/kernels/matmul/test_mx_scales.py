@@ -126,7 +126,7 @@ TRANSPOSED = (
 
 
 @pytest.mark.parametrize(("types", "more"), crossed(PAIRS, TRANSPOSED), ids=str)
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(5)
 def test_a_transposed_and_with_bias(types, more):
     a, b = types
     asked = {"m": 50, "n": 70, "k": 320, "a": a, "b": b} | more
@@ -137,6 +137,7 @@ def test_a_transposed_and_with_bias(types, more):
     assert np.array_equal(run.c, wanted.astype(np.float32))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("types", "trans"),
     crossed(PAIRS, [(False, False), (True, False), (False, True)], every=5),
@@ -340,6 +341,7 @@ def test_scales_of_another_shape_are_refused(name, wrong, line):
     assert str(error.value) == line
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("types", PAIRS[:2], ids=str)
 def test_it_is_timed_and_four_bits_are_faster(types):
     a, b = types

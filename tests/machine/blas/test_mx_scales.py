@@ -131,7 +131,7 @@ def test_the_intact_kernel_is_proven(name):
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(5)
 def test_a_kernel_with_one_leaf_broken_is_the_same_on_both_engines(name, drawn_seed):
     rng, found = np.random.default_rng(drawn_seed), ways(intact(name)[0], OWN)
     for place in rng.choice(len(found), part(12), replace=False):

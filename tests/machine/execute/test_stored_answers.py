@@ -25,7 +25,7 @@ def assert_kept(numbers):
         assert answers.program(number, "reference").split() == words, f"program {number}"
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("part", range(4))
 def test_random_programs_leave_what_they_left(part):
     assert_kept(DRAWN[part::4])
@@ -54,7 +54,7 @@ def test_every_random_program_leaves_what_it_left(part):
 
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 @pytest.mark.parametrize("name", answers.names("kernels"))
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(20)
 def test_examples_leave_what_they_left(name, engine):
     assert answers.example(name, engine) == KEPT["examples"][name]
 

@@ -215,7 +215,7 @@ def places(template, tensor, rng):
 
 
 @pytest.mark.parametrize("name", [*NAMES, *OF_OLDER_CHIPS])
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(10)
 def test_every_instruction_in_lockstep_is_the_reference(name):
     seed, on = sum(map(ord, name)), A2 if name in NAMES else OLDER
     rng = np.random.default_rng(seed)

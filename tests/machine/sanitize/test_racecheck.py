@@ -636,6 +636,7 @@ def pairs_found(outcome, cores):
     return found
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("cores", [1, 2])
 def test_the_order_graph_agrees(cores, drawn_seed):
     rng = np.random.default_rng(drawn_seed)

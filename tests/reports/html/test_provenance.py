@@ -31,6 +31,7 @@ def rows(page):
     return {unescape(name): unescape(text) for name, text in pairs}
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("verb", "words", "inputs", "chip"),
     [

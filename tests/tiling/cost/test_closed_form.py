@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cubecore.chips import chip, costs
@@ -147,7 +147,7 @@ def test_transfers_are_counted_as_walked(case):
     assert float(cost(t, p, soc).pipes["MTE2"]) == pytest.approx(want["A loads"] + want["B loads"])
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(legal(), min_size=1, max_size=4))
 def test_many_cost_what_each_costs(cases):
     p = cases[0][0]

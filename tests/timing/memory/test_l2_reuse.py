@@ -217,6 +217,7 @@ def test_the_oldest_go_first_the_more_the_power(power):
     assert traffic.brought_bytes == pytest.approx(0.75 * MIB * (1 + left))
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("trans", [False, True])
 def test_no_launch_brings_in_less_than_its_operands(trans):
     """Bands with a ragged last one, and copies of a load with loops of their own."""

@@ -4,13 +4,14 @@ from dataclasses import fields, replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cubecore.errors import RequestError
 from cubecore.isa.declare.instruction import GlobalTraffic
 from cubecore.timing.memory.l2_reuse import MemoryShare
 from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest
+from parts import examples
 from timing.clock import ROUND
 
 # ROUND: HBM gives 32 B a cycle, first byte after 1000 cycles; L2 holds 1 MiB, first byte after 20
@@ -166,7 +167,7 @@ def test_work_is_conserved():
 REQUESTS = st.lists(st.tuples(st.integers(0, 400), st.integers(1, 200)), min_size=1, max_size=8)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(REQUESTS, st.integers(0, 3000), st.integers(0, 1000), st.integers(1, 20), st.data())
 def test_periods_that_hold_up_nobody_can_be_told_in_advance(gaps, apart, slack, periods, data):
     """`repeat` against serving every request of every period."""

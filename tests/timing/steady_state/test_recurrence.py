@@ -123,7 +123,7 @@ def compare_random(seed: int) -> float:
 
 
 @pytest.mark.parametrize("seed", range(25))
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(12)
 def test_random_tilings_on_random_chips(seed):
     compare_random(seed)
 

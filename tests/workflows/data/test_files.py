@@ -158,7 +158,7 @@ def test_an_operand_that_cannot_be_read_is_refused_with_one_line(on_shelf, name,
 
 
 @pytest.mark.parametrize("name", OPERAND_LINES)
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 def test_a_file_that_is_no_operand_is_refused_with_one_line(on_shelf, name):
     assert on_shelf
     line = f"--a-file {name} must {OPERAND_LINES[name]}"

@@ -71,6 +71,7 @@ def test_2000_broken_products_are_found():
     assert len(passed) <= differ // 1000
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("k", [64, 256, 1024])
 def test_an_outlier_column_of_a_is_verified(k):
     made = make_operands(Problem(m=64, n=64, k=k))
@@ -159,6 +160,7 @@ def test_nan_and_infinity_are_compared_and_counted(engine, kind, relu):
     assert np.isfinite(answer.verification.tolerance)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("row", "value"), [(1, 0.0), (1, np.inf), (4, np.nan), (4, 1.0), (2, np.nan), (2, np.inf)]
 )
@@ -198,7 +200,7 @@ def test_sums_that_may_leave_float32_are_infinite_as_an_order_makes_them(terms, 
 @pytest.mark.parametrize(
     ("k", "value"), crossed([200, 384, 4096, 16384], [0.1, 0.7, 1 / 3], every=2)
 )
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(6)
 def test_the_drift_of_repeated_terms_is_right(k, value):
     p = Problem(m=16, n=16, k=k, a="float32", b="float32")
     given = Operands(np.full((16, k), value, np.float32), np.full((k, 16), value, np.float32))

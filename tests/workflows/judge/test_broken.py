@@ -16,7 +16,7 @@ def lines_named(verdict):
     return found | {case.written_at.get("line") for case in verdict.cases}
 
 
-@pytest.mark.thinned(10)
+@pytest.mark.thinned(15)
 @pytest.mark.parametrize("broken", ALL, ids=lambda each: each.name)
 def test_the_verdict_names_stage_line_and_cause(tmp_path, broken) -> None:
     kernel, host = broken.texts

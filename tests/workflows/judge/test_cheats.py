@@ -34,6 +34,7 @@ def judged(folder, text, task=TASK, entry=""):
     return cubecore.judge(folder / name, folder / "task" / "task.py", entry=entry, **blocks)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     "name", [n if n in FEW else pytest.param(n, marks=pytest.mark.sweep) for n in CHEATS]
 )

@@ -67,7 +67,7 @@ CELLS = {
 
 
 @pytest.mark.parametrize("cell", CELLS)
-@pytest.mark.thinned(9)
+@pytest.mark.thinned(20)
 def test_a_damaged_row_is_answered_anew_and_mended(store, cell):
     with sqlite3.connect(store) as connection:
         text = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'plans'").fetchone()

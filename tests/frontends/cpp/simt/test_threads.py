@@ -430,6 +430,7 @@ def test_addresses_in_ub_may_come_in_a_struct():
     assert (x == np.where(np.arange(64) < 2, 3, 4) * np.arange(64)).all()
 
 
+@pytest.mark.sweep
 @pytest.mark.skipif(shutil.which("clang++") is None, reason="no clang++")
 def test_clang_keeps_lanes_apart(monkeypatch):
     monkeypatch.setenv("CUBECORE_CXX", "clang++")

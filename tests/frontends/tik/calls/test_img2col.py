@@ -43,7 +43,7 @@ CONVOLUTIONS = [
 
 @pytest.mark.parametrize("dtype", ["float16", "int8"])
 @pytest.mark.parametrize("case", CONVOLUTIONS)
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 def test_a_convolution(case, dtype):
     high, wide, c1, kh, kw, cout, stride, pad, dilation = case
     c0, result = (16, "float32") if dtype == "float16" else (32, "int32")

@@ -149,7 +149,7 @@ NARROW = [(s, t, m) for (s, t), ms in PAIRS.items() for m in ms if s in ("float1
 
 
 @pytest.mark.parametrize("kind", strided(n for n in NARROW if n[1][:5] != "float"), ids=str)
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(12)
 def test_every_16_bit_float_to_an_integer(kind):
     """All 65536 codes; CTRL[59] means nothing without CTRL[60], CTRL[48] nothing here."""
     source, target, mode = kind

@@ -155,6 +155,7 @@ def test_every_function_of_one_source(name, dtype, ctrl):
 HALVES = [n for n, dtypes in UNARY.items() if "float16" in dtypes]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("name", "ctrl"), crossed(HALVES, ["plain", "ieee"]))
 def test_every_half(name, ctrl):
     """All 65536 codes, in four instructions."""
@@ -198,7 +199,7 @@ SCALARS = {
 
 @pytest.mark.parametrize("ctrl", CTRL)
 @pytest.mark.parametrize(("name", "dtype"), [(n, d) for n, ds in SCALAR.items() for d in ds])
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(6)
 def test_every_function_of_a_source_and_a_scalar(name, dtype, ctrl):
     for y in SCALARS[dtype]:
         bench = Bench(1, seed=22)

@@ -186,7 +186,7 @@ def wrong(source, target, mode, position, saturation, count=None, ctrl=0):
     return bad[:3]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("saturation", ["NO_SAT", "SAT"])
 @pytest.mark.parametrize(("source", "target", "mode"), ROWS)
 def test_values_and_layouts(source, target, mode, saturation):

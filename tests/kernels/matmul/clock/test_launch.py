@@ -222,6 +222,7 @@ def test_rows_too_far_apart_cost_what_the_chip_says():
     assert times[1] > times[0]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_beyond_a_limit_the_answer_is_a_cycle_between_it_and_the_end(seed):
     source = random.Random(seed)

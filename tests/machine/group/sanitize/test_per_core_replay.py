@@ -180,7 +180,7 @@ def launched(kernel, blocks, who, **options):
     return done
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("signals", [True, False])
 @pytest.mark.parametrize("every", [True, False])
 @pytest.mark.parametrize("fault", FAULTS)
