@@ -54,6 +54,7 @@ def test_values_replace_fields_and_parts_of_tables():
 
 
 @same_process
+@pytest.mark.sweep
 def test_every_publication_of_the_fits_is_left_out_once():
     fits = refitted()
     assert set(fits) == {one.case.chip.arch for one in fit_cases()} == set(STARTS)
@@ -70,13 +71,12 @@ def test_every_publication_of_the_fits_is_left_out_once():
 
 
 ONE_OF = 40
-"""An ordinary run makes this share of the record anew."""
+"""A quick look at the record makes this share of it anew."""
 
 
 @same_process
-@pytest.mark.parametrize(
-    "share", [ONE_OF, pytest.param(1, marks=pytest.mark.sweep)], ids=["a few", "all"]
-)
+@pytest.mark.sweep
+@pytest.mark.parametrize("share", [ONE_OF, 1], ids=["a few", "all"])
 def test_the_record_is_what_the_cases_take_with_the_values_of_the_fits(share):
     cases = [one for one in (*fit_cases(), *unseen_cases()) if one.case.group not in IDENTIFYING]
     known = {one.id: written(one) for one in held_out_cases()}
@@ -117,6 +117,7 @@ def test_kinds_of_all_chips_count_every_case_once(without_publications):
     assert sum(one.inside for one in whole) == sum(one.inside for one in of_chips)
 
 
+@pytest.mark.sweep
 def test_the_errors_left_out_keep_their_bounds(without_publications):
     """The headline: what the fit is off on publications that it has not seen."""
     whole = {one.source: one for one in without_publications if not one.arch and not one.chip}
@@ -133,6 +134,7 @@ def test_the_errors_left_out_keep_their_bounds(without_publications):
     assert whole[OF_OTHER_HALF].held.median <= 0.25
 
 
+@pytest.mark.sweep
 def test_nested_intervals_hold_what_they_are_made_for(without_publications):
     own = [one for one in without_publications if one.arch]
     inside, cases = sum(one.inside for one in own), sum(len(one.held.values) for one in own)
@@ -167,6 +169,7 @@ def test_a_fit_finds_what_made_its_points_without_seeing_the_others():
     assert fit.without("catlass") == found, "the same points give the same values"
 
 
+@pytest.mark.sweep
 def test_the_table_is_part_of_the_page_and_of_the_answer(published, without_publications):
     answer = replace(published, held_out=without_publications)
     page, text = validation_page(answer), answer.text

@@ -115,6 +115,11 @@ def validate(
     return Validation(tuple(cases), tuple(unreadable))
 
 
+def validation_of(points: Sequence[Point]) -> Validation:
+    """Return the validation on some points."""
+    return Validation(tuple(_timed_point(point, {}) for point in points), ())
+
+
 def _timed_point(point: Point, settings: Mapping[str, str]) -> Validated:
     """Return a point's case beside its measurement; a task of its own."""
     return _validated(point, _mapped(point), settings)
