@@ -8,7 +8,7 @@ import pytest
 import cubecore
 from cubecore.chips import chip, chip_names
 from cubecore.errors import RequestError
-from cubecore.planning.event_ranking import can_be_timed
+from cubecore.planning.event_ranking import can_be_timed, solved
 from cubecore.tiling.cost.closed_form import lower_bound
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.checker import check_tiling
@@ -235,3 +235,13 @@ def test_fewer_alternatives_are_the_first_of_more(seed):
         fewer = cubecore.plan(**keys, alternatives=count)
         told = (fewer.tiling, fewer.predicted, fewer.alternatives, fewer.timed)
         assert told == (more.tiling, more.predicted, more.alternatives[:count], more.timed)
+
+
+def test_a_plan_is_searched_once():
+    """By a request of equal keys, whatever asks; another what-if chip is another search."""
+    asked = {"m": 77, "n": 55, "k": 33, "cores": 3}
+    first, before = cubecore.plan(asked), solved.cache_info()
+    assert cubecore.plan(**asked) == first
+    assert solved.cache_info().hits == before.hits + 1
+    cubecore.plan(asked, settings={"l0a_bytes": "32768"})
+    assert solved.cache_info().misses == before.misses + 1
