@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -156,6 +158,32 @@ def filled_by_four():
             os._exit(len(held) % 2)
     time.sleep(60)
     return {}
+
+
+def test_no_process_is_left_of_a_judge_that_is_ended(tmp_path) -> None:
+    (tmp_path / "task").mkdir()
+    (tmp_path / "task" / "task.py").write_text(TASK)
+    (tmp_path / "kernel.py").write_text("while True:\n    pass\n")
+    words = ["judge", str(tmp_path / "kernel.py"), "--task", str(tmp_path / "task" / "task.py")]
+    command = [sys.executable, "-m", "cubecore", *words, "--wall", "60"]
+    left: set[int] = set()
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as judging:
+        end = time.monotonic() + 30
+        while len(left := below(judging.pid)) < 3 and time.monotonic() < end:
+            time.sleep(0.1)
+        judging.terminate()
+    assert len(left) >= 3
+    end = time.monotonic() + 10
+    while any(Path(f"/proc/{each}").is_dir() for each in left) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert [each for each in left if Path(f"/proc/{each}").is_dir()] == []
+
+
+def below(process: int) -> set[int]:
+    """Return the processes that a process has started, and those of theirs."""
+    children = Path(f"/proc/{process}/task/{process}/children")
+    found = set(map(int, children.read_text().split())) if children.is_file() else set()
+    return found.union(*(below(each) for each in found))
 
 
 def test_the_memory_of_all_processes_is_limited(monkeypatch) -> None:

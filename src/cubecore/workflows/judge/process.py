@@ -22,6 +22,7 @@ from cubecore.frontends.cpp.files import SUFFIXES
 from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
 from cubecore.lazy_dataclass import dataclass
 from cubecore.sandbox.box import Sandbox
+from cubecore.sandbox.kernel_calls import end_with_parent
 from cubecore.workflows.judge.blame import is_ours, raised_by
 from cubecore.workflows.judge.boxed import (
     RESULT_BYTES,
@@ -66,6 +67,7 @@ _LEAST_SIZE = 16
 
 def main(folder: Path) -> None:
     """Judge as the folder's request says; print the stages, and leave ``judged.json``."""
+    end_with_parent()  # who is ended by a signal ends this too
     request = json.loads((folder / "request.json").read_text("utf-8"))
     task, submission = task_of(request["task"]), submission_of(request["submission"])
     options = JudgeOptions(**request["options"])
