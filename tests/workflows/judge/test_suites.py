@@ -8,11 +8,12 @@ import pytest
 import cubecore
 from cubecore.errors import RequestError
 from cubecore.workflows.judge.limits import options_of
+from cubecore.workflows.judge.tasks.cann_bench import RULE, is_near
 from cubecore.workflows.judge.tasks.comparison import close, leaves, same
 from cubecore.workflows.judge.tasks.kinds import task_of
 from cubecore.workflows.judge.values import ArrayFolder, arrays_in, loaded
 from frontends.cpp.cpp_kernels import needs_compiler
-from workflows.judge.judged_kernels import HOST, PYTHON, TASK, strings
+from workflows.judge.judged_kernels import HOST, KERNEL, PYTHON, TASK, strings
 
 with_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
@@ -90,3 +91,72 @@ def test_blocks_of_a_comparison_have_one_result(elements) -> None:
     assert (compared.value, compared.expected) == (got[0], wanted[0])
     got[0] = wanted[0]
     assert close(wanted, got).where == ((places[1],) if len(places) > 1 else ())
+
+
+def test_the_rule_of_cann_bench() -> None:
+    wanted = np.linspace(1, 2, 1000, dtype=np.float16)
+    step = 2.0**-10
+    assert is_near(wanted, (wanted * (1 + step / 2)).astype(np.float16))
+    assert not is_near(wanted, (wanted * (1 + 2 * step)).astype(np.float16))
+    far = wanted.copy()
+    far[7] *= 1 + 9 * step
+    assert is_near(wanted, far)
+    far[7] *= 1 + 9 * step
+    assert not is_near(wanted, far)
+    small = np.full(1000, 2.0**-12, np.float16)
+    off = small.copy()
+    off[:2] = 2.0**-11
+    assert is_near(small, off)
+    off[2] = 2.0**-11
+    assert not is_near(small, off)
+    assert is_near(np.array([np.inf, np.nan, 1], np.float32), np.array([np.inf, np.nan, 1]))
+    assert not is_near(np.array([1, np.nan], np.float32), np.array([1, 0], np.float32))
+    assert not is_near(np.array([3, 4]), np.array([3, 5]))
+
+
+GOLDEN = """import torch
+
+
+def add_custom(x, y, factor=1.0):
+    return x + factor * y
+
+
+def add_custom_oracle(x, y, factor=1.0):
+    return add_custom(x.double(), y.double(), factor)
+"""
+CASES = (
+    "operator,case_id,input_shape,dtype,attrs,value_range\n"
+    'Add,1,"[[1024], [1024]]","[""float32""]",{},"[-1, 1]"\n'
+    'Add,2,"[[512], [512]]","[""float32"", ""float32""]",{},"[[-1, 1], [2, 3]]"\n'
+)
+
+
+@with_torch
+@needs_compiler
+def test_a_task_of_cann_bench(tmp_path) -> None:
+    task = tmp_path / "add_custom"
+    task.mkdir()
+    (task / "golden.py").write_text(GOLDEN)
+    (task / "cases.csv").write_text(CASES)
+    (tmp_path / "answer.txt").write_text(strings())
+    verdict = cubecore.judge(tmp_path / "answer.txt", task)
+    assert verdict.correct, verdict.text
+    assert [case.name for case in verdict.cases] == ["case 2", "case 1"]
+    wrong = strings(kernel_src=KERNEL.replace("Add(c", "Sub(c"))
+    (tmp_path / "answer.txt").write_text(wrong)
+    verdict = cubecore.judge(tmp_path / "answer.txt", task, cases=1)
+    assert (verdict.correct, verdict.stage) == (False, "compare")
+    assert verdict.cases[0].compared["tolerance"]["rule"] == RULE
+
+
+@with_torch
+def test_a_table_of_cases_that_is_none_is_refused(tmp_path) -> None:
+    (tmp_path / "golden.py").write_text(GOLDEN)
+    (tmp_path / "cases.csv").write_text("operator,case_id\nAdd,one\n")
+    (tmp_path / "kernel.py").write_text(PYTHON)
+    with pytest.raises(RequestError) as caught:
+        cubecore.judge(tmp_path / "kernel.py", tmp_path)
+    assert str(caught.value) == (
+        "cases.csv is no table of cases of cann-bench: invalid literal for int() with base 10: "
+        "'one'"
+    )

@@ -7,10 +7,10 @@ from cubecore.errors import refuse, unable, unreadable
 from cubecore.lazy_dataclass import dataclass
 
 ARRAYS, FUNCTION, TORCH = "arrays", "function", "torch"
-NPU_KERNEL_BENCH = "NPUKernelBench"
+NPU_KERNEL_BENCH, CANN_BENCH = "NPUKernelBench", "cann-bench"
 _COMMON = Path("libs", "common_include")
 """The headers of NPUKernelBench, as its configuration names them."""
-_WITH_TORCH = {TORCH, NPU_KERNEL_BENCH}
+_WITH_TORCH = {TORCH, NPU_KERNEL_BENCH, CANN_BENCH}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,9 @@ def task_of(path: str | Path) -> JudgeTask:
 def _folder(folder: Path, shown: str) -> JudgeTask:
     if (folder / "validation" / "module.py").is_file():
         return JudgeTask(NPU_KERNEL_BENCH, folder.name, folder, _suite_headers(folder))
-    remedy = "a task of NPUKernelBench has validation/module.py"
+    if (folder / "golden.py").is_file():
+        return JudgeTask(CANN_BENCH, folder.name, folder)
+    remedy = "a task of NPUKernelBench has validation/module.py, one of cann-bench golden.py"
     raise unable(shown, f"{shown} has no reference", remedy)
 
 

@@ -14,6 +14,7 @@ from cubecore.workflows.judge.tasks.cases import Reference, ReferenceCase, modul
 from cubecore.workflows.judge.tasks.comparison import Compared, close, same
 from cubecore.workflows.judge.tasks.kinds import (
     ARRAYS,
+    CANN_BENCH,
     FUNCTION,
     NPU_KERNEL_BENCH,
     JudgeTask,
@@ -39,6 +40,10 @@ def reference_of(task: JudgeTask) -> Reference:
         from cubecore.workflows.judge.tasks.npu_kernel_bench import NpuKernelBenchTask
 
         return NpuKernelBenchTask(task)
+    if task.kind == CANN_BENCH:
+        from cubecore.workflows.judge.tasks.cann_bench import CannBenchTask
+
+        return CannBenchTask(task)
     from cubecore.workflows.judge.tasks.torch_tasks import TorchTask
 
     return TorchTask(task)
