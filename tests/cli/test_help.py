@@ -17,6 +17,7 @@ from cubecore.cli.front_page import (
     EXAMPLES,
     GROUPS,
     OPTIONS,
+    OTHERS,
     PURPOSE,
     front_page,
     summaries,
@@ -62,9 +63,17 @@ def test_the_front_page_is_laid_out_as_click_lays_out_sections(program):
         assert blank_lines_squeezed(front_page(program, width)) == expected
 
 
-def test_every_command_stands_in_one_group():
+def test_every_command_stands_in_one_group(monkeypatch):
+    """One that no group names stands with the chips and words."""
     grouped = [name for names in GROUPS.values() for name in names.split()]
-    assert sorted(grouped) == list(verbs())
+    assert len(grouped) == len(set(grouped))
+    assert set(grouped) <= set(verbs())
+    page = front_page("cubecore", 80)
+    assert [name for name in verbs() if f"\n  {name} " not in page] == []
+    others = " ".join(name for name in GROUPS[OTHERS].split() if name != "explain")
+    monkeypatch.setitem(GROUPS, OTHERS, others)
+    group = front_page("cubecore", 80).partition(f"\n{OTHERS}:")[2].partition("\n\n")[0]
+    assert "\n  explain " in group
 
 
 def leaves(context, command):

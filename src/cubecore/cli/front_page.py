@@ -22,6 +22,8 @@ GROUPS = {
     "This program": "help completion doctor",
 }
 """The commands by what they are for."""
+OTHERS = "Models, chips and words"
+"""The group of commands that no group names."""
 EXAMPLES = (
     "cubecore plan --m 4096 --n 5120 --k 4096",
     "cubecore run kernel.cpp --blocks 8 --arg x=x.npy --out-arg z=half:16384:z.npy",
@@ -86,8 +88,12 @@ def front_page(program: str, width: int) -> str:
     """Return the page for a program of a name, of lines of at most `width` characters."""
     texts = summaries()
     lines = [*_usage(program, width), "", *_filled(PURPOSE, width, "  ", "  ")]
+    named = " ".join(GROUPS.values()).split()
+    others = [name for name in texts if name not in named]
     for title, names in GROUPS.items():
         rows = {name: texts[name] for name in names.split()}
+        if title == OTHERS:
+            rows |= {name: texts[name] for name in others}
         lines += ["", f"{title}:", *_table(rows, width)]
     lines += ["", "Options:", *_table(OPTIONS, width)]
     lines += ["", "Examples:", *(f"  {line}" for line in EXAMPLES)]

@@ -8,6 +8,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+import numpy as np
+
+from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
 
 EPSILON = 1e-6
@@ -74,11 +77,13 @@ class Function:
 
     `arrays` are its inputs of the same sizes, `vectors` those of a row's length. `by_rows` says
     that a row depends on all of it. `gives` is what it leaves: a tile, that and the last tile
-    (`both`), a value a row (`rows`), or int8 with a scale a row (`quantised`).
+    (`both`), a value a row (`rows`), or int8 with a scale a row (`quantised`). `exact` computes the
+    same by NumPy from arrays and vectors in float64; of codes with a scale, what they stand for.
     """
 
     text: str
     work: Callable[[FunctionTile, TileBuffers], None]
+    exact: Callable[..., Array]
     arrays: int = 1
     vectors: int = 0
     wide: int = 1
@@ -241,12 +246,23 @@ def _reduce_max(t: FunctionTile, p: TileBuffers) -> None:
     t.reduce("max", p.one, p.wide[0], p.partial)
 
 
+def softmax(scores: Array) -> Array:
+    """Return exp(x) over its sum along the last axis, in float64 by NumPy."""
+    power = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return np.asarray(power / power.sum(axis=-1, keepdims=True))
+
+
+def _normed(x: Array) -> Array:
+    return np.asarray(x / np.sqrt(np.mean(x * x, axis=1, keepdims=True) + EPSILON))
+
+
 FUNCTIONS: Mapping[str, Function] = {
-    "abs": Function("|x|", _abs),
-    "add": Function("x0 + x1", _add, arrays=2, wide=2),
+    "abs": Function("|x|", _abs, np.abs),
+    "add": Function("x0 + x1", _add, np.add, arrays=2, wide=2),
     "add_rms_norm": Function(
         "rms_norm of x0 + x1, and the sum",
         _add_rms_norm,
+        lambda x0, x1, gamma: np.stack([_normed(x0 + x1) * gamma, x0 + x1]),
         arrays=2,
         vectors=1,
         wide=3,
@@ -254,35 +270,55 @@ FUNCTIONS: Mapping[str, Function] = {
         gives="both",
     ),
     "dynamic_quant": Function(
-        "int8 of x over a scale a row", _dynamic_quant, wide=2, by_rows=True, gives="quantised"
+        "int8 of x over a scale a row",
+        _dynamic_quant,
+        lambda x: x,
+        wide=2,
+        by_rows=True,
+        gives="quantised",
     ),
-    "exp": Function("exp(x)", _exp),
-    "gelu": Function("x / (1 + exp(-1.596 (x + 0.0447 x^3)))", _gelu, wide=2),
+    "exp": Function("exp(x)", _exp, np.exp),
+    "gelu": Function(
+        "x / (1 + exp(-1.596 (x + 0.0447 x^3)))",
+        _gelu,
+        lambda x: x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+        wide=2,
+    ),
     "layer_norm": Function(
         "rows to mean 0 and deviation 1, then gamma and beta",
         _layer_norm,
+        lambda x, gamma, beta: _normed(x - x.mean(axis=1, keepdims=True)) * gamma + beta,
         vectors=2,
         wide=2,
         by_rows=True,
     ),
-    "ln": Function("ln(x)", _ln),
-    "mish": Function("x tanh(ln(1 + exp(x)))", _mish, wide=3),
-    "mul": Function("x0 x1", _mul, arrays=2, wide=2),
-    "reduce_max": Function("the largest of each row", _reduce_max, by_rows=True, gives="rows"),
-    "reduce_sum": Function("the sum of each row", _reduce_sum, by_rows=True, gives="rows"),
-    "relu": Function("max(x, 0)", _relu),
+    "ln": Function("ln(x)", _ln, np.log),
+    "mish": Function(
+        "x tanh(ln(1 + exp(x)))", _mish, lambda x: x * np.tanh(np.log1p(np.exp(x))), wide=3
+    ),
+    "mul": Function("x0 x1", _mul, np.multiply, arrays=2, wide=2),
+    "reduce_max": Function(
+        "the largest of each row", _reduce_max, lambda x: x.max(axis=1), by_rows=True, gives="rows"
+    ),
+    "reduce_sum": Function(
+        "the sum of each row", _reduce_sum, lambda x: x.sum(axis=1), by_rows=True, gives="rows"
+    ),
+    "relu": Function("max(x, 0)", _relu, lambda x: np.maximum(x, 0)),
     "rms_norm": Function(
         "rows over the root of their mean square, then gamma",
         _rms_norm,
+        lambda x, gamma: _normed(x) * gamma,
         vectors=1,
         wide=2,
         by_rows=True,
     ),
-    "sigmoid": Function("1 / (1 + exp(-x))", _sigmoid, wide=2),
-    "softmax": Function("exp(x - max) over its sum, by rows", _softmax, by_rows=True),
-    "sqrt": Function("sqrt(x)", _sqrt),
-    "swiglu": Function("x0 / (1 + exp(-x0)) x1", _swiglu, arrays=2, wide=3),
-    "swish": Function("x / (1 + exp(-x))", _swish, wide=2),
-    "tanh": Function("tanh(x)", _tanh, wide=2),
+    "sigmoid": Function("1 / (1 + exp(-x))", _sigmoid, lambda x: 1 / (1 + np.exp(-x)), wide=2),
+    "softmax": Function("exp(x - max) over its sum, by rows", _softmax, softmax, by_rows=True),
+    "sqrt": Function("sqrt(x)", _sqrt, np.sqrt),
+    "swiglu": Function(
+        "x0 / (1 + exp(-x0)) x1", _swiglu, lambda x, up: x / (1 + np.exp(-x)) * up, arrays=2, wide=3
+    ),
+    "swish": Function("x / (1 + exp(-x))", _swish, lambda x: x / (1 + np.exp(-x)), wide=2),
+    "tanh": Function("tanh(x)", _tanh, np.tanh, wide=2),
 }
 """The functions that `time --op` and `run --op` take."""
