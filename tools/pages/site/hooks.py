@@ -102,13 +102,25 @@ def on_page_markdown(markdown: str, page: "Page", config: "MkDocsConfig", files:
     if page.file.src_uri in _EVIDENCE or page.file.src_uri.startswith("decisions/"):
         page.meta["search"] = {"exclude": True}
     elif page.file.src_uri.startswith("instructions/"):
-        page.meta["search"] = {"boost": 0.6}
+        page.meta["search"] = {"boost": _boost_of(page.file.src_uri)}
     text = figures.filled(markdown)
     if config.theme["language"] == "zh":
         depth = page.file.src_uri.count("/")
         text = _CLIMBING.sub(lambda match: _english(match, depth), text)
     folder = Path(config.docs_dir) / Path(page.file.src_uri).parent
     return _PICTURE.sub(lambda match: _inlined(folder / match[2], match[1]), text)
+
+
+def _boost_of(path: str) -> float:
+    """Return how much a page of an instruction counts in the search.
+
+    DataCopy has many pages and DataCopyPad two: the search counts the rarer word more, and shows
+    it to who types DataCopy. A name that others begin with therefore counts more.
+    """
+    titles = {page: text.partition(",")[0].split()[-1] for page, text in pages.generated().items()}
+    name = titles[path]
+    others = (each for each in titles.values() if each != name)
+    return 3.0 if any(each.startswith(name) for each in others) else 0.6
 
 
 def _english(link: re.Match[str], depth: int) -> str:

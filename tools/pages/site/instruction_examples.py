@@ -84,7 +84,7 @@ def example_of(cls: type[Instruction]) -> Iterator[str]:
 
 
 def _call(instance: Instruction) -> str:
-    """Return the call in Python, or the instruction's parameters where Python has no call."""
+    """Return the call in Python, or the parameters that are set where Python has no call."""
     kind = type(instance)
     names = [kind.names.get("c_api", "")]
     names += [name for dialect, name, _ in variants_of(kind) if dialect == "c_api"]
@@ -92,7 +92,8 @@ def _call(instance: Instruction) -> str:
         if all(getattr(instance, name, value) == value for name, value in form.fixed.items()):
             values = [_value(getattr(instance, name, name)) for name in form.parameters]
             return f"core.{form.call}({', '.join([*form.operands, *values])})"
-    return f"{kind.name}{str(instance).removeprefix(kind.__qualname__)}"
+    given = ((each, getattr(instance, each.name)) for each in fields(instance))
+    return f"{kind.name}({', '.join(f'{f.name}={_value(v)}' for f, v in given if v != f.default)})"
 
 
 def _value(value: object) -> str:
