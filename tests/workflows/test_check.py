@@ -99,7 +99,7 @@ def test_repair_prints_what_it_changes_and_what_is_proven(file):
         "",
         f"Repaired by 1 change, predicted {us} us",
         "  baseM  24  ->  128  BASE-M-ALIGNMENT",
-        "  Smallest repair; also the best of that size",
+        "  No repair changes fewer fields, and none of this size is faster",
     ]
 
 

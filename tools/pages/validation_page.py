@@ -31,8 +31,8 @@ _EXPECT = """\
 ## Expect this of a new kernel
 
 Errors on publications held out: the constants are fitted without the measurements of one
-publication (a repository), and then each kernel of that publication is timed with them. Half of
-the kernels of a kind were nearer than the median, nine of ten nearer than the 90th percentile.
+publication (a repository), and then each kernel of that publication is timed with them. For half of
+the kernels of a kind the error is below the median, for nine of ten below the 90th percentile.
 `time` says so for one kernel: its interval is made to hold 80 % of the cases, and was checked on
 publications held out, too.
 
@@ -133,9 +133,9 @@ _HELD = """\
 
 The constants of A2 and 950 were found by `python -m tools.calibration.refit` from documented or
 round figures (the timing model's page says in which calls), on all publications ("fitted on all";
-"chip files" are the same, rounded). The same fit without one publication, a repository, says how
-far it carries: "held out" has the median and the 90th percentile of the absolute error on cases of
-the publication that this fit lacks. Loads, micro-benchmarks and launches, which are made to
+"chip files" are the same, rounded). The fit is then repeated without one publication (a
+repository), and "held out" is the median and the 90th percentile of the absolute error on the cases
+of that publication. Loads, micro-benchmarks and launches, which are made to
 identify constants, stay in every fit; operators are in none. "Fitted on the other half": constants
 of vector cores fitted on half of the operators beside all else, and judged on those of the other
 half. "In the interval" is the share of cases that the interval of their prediction holds, both made

@@ -68,11 +68,11 @@ def _repair_lines(repair: Repair) -> Iterator[str]:
     yield f"Repaired by {plural(len(repair.changes), 'change')}{us}"
     yield from table((c.field, c.before, "->", c.after, c.findings[0].rule) for c in repair.changes)
     if not repair.fewest:
-        yield "  Fewer changes are not excluded: the search ended first"
+        yield "  A repair with fewer changes may exist: the search ended first"
     elif not repair.fastest:
-        yield "  Smallest repair; others of that size may be faster"
+        yield "  No repair changes fewer fields; another of this size may be faster"
     else:
-        yield "  Smallest repair; also the best of that size"
+        yield "  No repair changes fewer fields, and none of this size is faster"
 
 
 def _conflict_lines(conflict: Conflict) -> Iterator[str]:

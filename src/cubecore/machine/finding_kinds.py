@@ -67,7 +67,8 @@ KINDS: dict[str, Kind] = {
     ),
     "stale-count": Kind(
         MEMCHECK,
-        "a vector instruction of which the count of an earlier one cuts repeats off",
+        "a vector instruction does fewer repeats than it asks for, because the element count of an "
+        "earlier call is still set",
         "reset the counter mode, or set the count anew before the instruction",
     ),
     "checked-access": Kind(
@@ -82,7 +83,8 @@ KINDS: dict[str, Kind] = {
     ),
     "squeeze-order": Kind(
         MEMCHECK,
-        "squeezes that count and stores by AR do not take turns, or AR was not cleared",
+        "each Squeeze that counts into the register AR must be followed by the store that uses the "
+        "count, and AR cleared before the first",
         "call ClearSpr before the first squeeze, and one StoreUnAlign behind each",
     ),
     "scatter-duplicate": Kind(
@@ -150,7 +152,8 @@ KINDS: dict[str, Kind] = {
     ),
     "simt-barrier": Kind(
         SYNCCHECK,
-        "asc_syncthreads is not reached by all threads of a block: on a chip the others hang",
+        "a barrier of threads (asc_syncthreads) is not reached by all threads of a block: on a "
+        "chip the others hang",
         "move it out of the branch or the loop, or let all threads take that",
     ),
     "simt-lane": Kind(
@@ -217,7 +220,8 @@ KINDS: dict[str, Kind] = {
     ),
     "flag-leaked": Kind(
         SYNCCHECK,
-        "a flag, unit flag or counter is still set at the end, and leaks into the next kernel",
+        "a flag, a unit flag or a cross-core counter is still set when the kernel ends, and the "
+        "next kernel finds it set",
         "wait for the flag once more at the end of the kernel",
         "Unpaired set_flag instructions detected",
     ),

@@ -270,7 +270,7 @@ def test_a_kernel_that_issues_without_end_stops_at_the_limit():
     made = kernel("while (true) PipeBarrier<PIPE_ALL>();", limit=1000)
     text = refused(lambda: made[1](np.zeros(8, np.float32)))
     want = "inline.cpp:5 (k): the kernel issued more than 1,000 instructions"
-    assert text == f"{want}; check its loops, or raise `limit`"
+    assert text == f"{want}; check its loops, or raise `limit` (of judge: --instructions)"
 
 
 DIVISIONS = """

@@ -651,7 +651,7 @@ def test_a_loop_without_end_stops_at_the_limit():
         endless.using(limit=1000)[1]()
     assert str(error.value) == (
         f"{HERE}:{line_of(endless, 'asc_sync_pipe')} (endless): the kernel issued more than 1,000 "
-        "instructions; check its loops, or raise `limit`"
+        "instructions; check its loops, or raise `limit` (of judge: --instructions)"
     )
 
 

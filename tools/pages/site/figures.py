@@ -17,6 +17,7 @@ _FIT_NAMES = {
     "products of libraries": "library",
     "element-wise kernels, code published": "vector",
     "operators, in no fit": "operator",
+    "attention, in no fit": "attention",
 }
 """The summary's group of each row of the table of fits that leave a publication out."""
 _PARTS = ("cases", "median", "p90", "out_median", "out_p90", "inside")

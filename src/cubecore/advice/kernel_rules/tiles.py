@@ -28,7 +28,8 @@ _LEAST_BUSY = 20
 @rule(
     "small-copies",
     counts="bytes of a copy from or to global memory",
-    threshold="the size from which the head of a copy is under 10 % of its time",
+    threshold="the size from which what a copy costs before its first byte is under 10 % of its "
+    "time",
     source="the chip's cycles per transfer and bytes per cycle (`cubecore chips`)",
     remedy="Copy larger tiles: raise the tile's length as far as the local memory allows.",
 )

@@ -181,7 +181,9 @@ class PlannedStep:
             tokens = f", context {s.seq:,}"
         cards = f"tp {s.tp}" + (f", ep {s.ep}" if s.ep > 1 else "")
         what = f"batch {s.batch}{tokens}, {cards}, {request.problem.a}"
-        return f"{s.phase.capitalize()} step: {what}, on one {request.chip.name}"
+        count = max(s.tp, s.ep)
+        where = f"one {request.chip.name}" if count == 1 else f"{count} {request.chip.name}"
+        return f"{s.phase.capitalize()} step: {what}, on {where}"
 
     @property
     def complete(self) -> bool:

@@ -86,5 +86,5 @@ class Issues:
     def passed(self, where: Location) -> InstructionLimitError:
         """Return what a kernel that passes the limit ends with."""
         sentence = f"the kernel issued more than {self.most:,} instructions"
-        remedy = "check its loops, or raise `limit`"
+        remedy = "check its loops, or raise `limit` (of judge: --instructions)"
         return InstructionLimitError.at(where, unable("the kernel", sentence, remedy))

@@ -27,6 +27,8 @@ from cubecore.frontends.cpp.toolchain.spelling import as_written, with_known_typ
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
 
+SHOWS_ALL = "--verbose shows everything the compiler says"
+"""The remedy of an error of which more was printed; a judge, which has no such option, lacks it."""
 _LONGEST_S = 900
 _STANDARD = "-std=c++17"
 _NEEDS_CXX20 = re.compile(
@@ -410,7 +412,7 @@ def _told(
         full = f"{member['gcc'] or member['clang']}::{member['member'] or member['other']}"
         return unable(full, f"{where}: {full} is not provided", "leave the call out")
     more = "\n" + "\n".join(map(with_known_types, lines)) if verbose else ""
-    remedy = "" if verbose else "--verbose shows everything the compiler says"
+    remedy = "" if verbose else SHOWS_ALL
     return unable(where, f"{where}{_IN_ITS_WORDS}{both_ends(as_written(said))}{more}", remedy)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from cubecore.aliases import Json
 from cubecore.errors import COMPILER, CubecoreError
+from cubecore.frontends.cpp.toolchain.diagnostics import SHOWS_ALL
 from cubecore.frontends.kernels.session import KernelRun, ScriptSession
 from cubecore.machine.sanitize.findings import SanitizerFinding
 from cubecore.workflows.judge.blame import is_ours, raised_by
@@ -17,7 +18,8 @@ from cubecore.workflows.judge.values import loaded
 
 def described(error: CubecoreError, stage: str) -> Json:
     """Return an error's sentences with the line that the first begins with, if it has one."""
-    return {"stage": stage, "message": str(error), "detail": error.detail}
+    message = str(error).removesuffix(f"; {SHOWS_ALL}")
+    return {"stage": stage, "message": message, "detail": error.detail}
 
 
 def refused(error: CubecoreError, stage: str) -> Json:

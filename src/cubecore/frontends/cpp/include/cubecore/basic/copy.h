@@ -18,6 +18,7 @@ constexpr const char* load_call(uint8_t mem) {
 
 }  // namespace detail
 
+// The length is a multiple of 32 B; of another the last bytes are not copied: DataCopyPad copies them.
 template <typename T>
 inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const uint32_t count,
                      CUBECORE_AT) {
@@ -29,6 +30,7 @@ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, cons
   cubecore::issue(detail::load_call(dst.memory()), at, dst.pointer(), src.pointer(), bytes);
 }
 
+// The length is a multiple of 32 B; of another the last bytes are not copied: DataCopyPad copies them.
 template <typename T>
 inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t count,
                      CUBECORE_AT) {
@@ -64,7 +66,7 @@ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src,
   detail::between_runs(dst, src, repeatParams, at);
 }
 
-// Page "DataCopy（L0C到UB数据搬运）": these chips copy as without the last parameter.
+// Page "DataCopy（L0C到UB数据搬运）": A2, A3 and 950 ignore the last parameter.
 template <typename D, typename S>
 inline void DataCopy(const D& dst, const S& src, const DataCopyParams& intriParams,
                      const DataCopyEnhancedParams&, CUBECORE_AT) {

@@ -24,7 +24,8 @@ struct LoadData2DMxParams {
   CUBECORE_TAKES(xStartPosition, yStartPosition, xStep, yStep, srcStride, dstStride)
 };
 
-// A matrix by columns to NZ. Of the distances the matrices' counts elements, and a register's 32 B.
+// A matrix that is stored by columns goes to NZ. The distance between matrices counts elements, all
+// other distances 32 B.
 template <typename T, bool enableSmallC0 = false>
 inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Dn2NzParams& p,
                      CUBECORE_AT) {

@@ -580,7 +580,8 @@ inline void asc_mull(vector_of<T>& dst0, vector_of<T>& dst1, const vector_of<T>&
     reg::made(entry, dst);                                                                        \
   }
 
-// Accesses that the barrier orders, by their words in the enumeration.
+// What a barrier orders, the earlier accesses first: VST and VLD are stores and loads of registers, ST
+// and LD those of the scalar unit; of V and S all.
 enum MEM_TYPE {
   VST_VLD,
   VLD_VST,

@@ -11,6 +11,8 @@ using AscendC::SpecialPurposeReg;
 
 enum class DataCopyMode { NORMAL, DATA_BLOCK_COPY };
 enum class MaskDist { DIST_NORM, DIST_US, DIST_DS, DIST_PACK };
+// The accesses that a LocalMemBar orders: VEC_ are loads and stores of registers, SCALAR_ those of the
+// scalar unit. LocalMemBar<VEC_STORE, VEC_LOAD>() lets later loads wait for earlier stores.
 enum class MemType { VEC_STORE, VEC_LOAD, SCALAR_STORE, SCALAR_LOAD, VEC_ALL, SCALAR_ALL };
 enum class HighLowPart { LOWEST, HIGHEST };
 enum class GatherMaskMode { NO_STORE_REG, STORE_REG };
