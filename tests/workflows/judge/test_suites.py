@@ -126,7 +126,7 @@ def add_custom_oracle(x, y, factor=1.0):
 """
 CASES = (
     "operator,case_id,input_shape,dtype,attrs,value_range\n"
-    'Add,1,"[[1024], [1024]]","[""float32""]",{},"[-1, 1]"\n'
+    'Add,1,"[[1024], [1024]]",[\'float32\'],{},"[-1, 1]"\n'
     'Add,2,"[[512], [512]]","[""float32"", ""float32""]",{},"[[-1, 1], [2, 3]]"\n'
 )
 

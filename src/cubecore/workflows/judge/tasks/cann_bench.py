@@ -4,6 +4,7 @@ A case is drawn as the suite's specification of cases says: uniformly from the r
 The submission gets the inputs and the attributes by their names, as arrays and numbers.
 """
 
+import ast
 import csv
 import inspect
 import json
@@ -165,15 +166,22 @@ def _rows(path: Path) -> list[Json]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
         return [
-            {"case_id": int(row["case_id"])} | {n: json.loads(row[n] or "null") for n in columns}
-            for row in rows
+            {"case_id": int(row["case_id"])} | {n: _value(row[n]) for n in columns} for row in rows
         ]
     except OSError as error:
         raise unable(str(path), f"cannot read {path.name}: {error.strerror}") from None
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, SyntaxError) as error:
         raise unable(
             str(path), f"{path.name} is no table of cases of cann-bench: {error}"
         ) from None
+
+
+def _value(text: str | None) -> Any:
+    """Return a column's value, which is written as JSON or as Python writes it."""
+    try:
+        return json.loads(text or "null")
+    except ValueError:
+        return ast.literal_eval(text or "None")
 
 
 def _type(name: str) -> "np.dtype[Any]":
