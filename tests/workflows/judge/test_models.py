@@ -128,6 +128,7 @@ def test_a_kernel_beside_a_model(task) -> None:
     by_folder = cubecore.judge(folder, task, cases=1)
     by_file = cubecore.judge(folder / "custom_op.asc", task, cases=1)
     assert (by_folder.correct, by_file.correct) == (True, True)
+    assert (by_folder.cheating, by_file.cheating) == ((), ())
     assert by_file.submission["operators"] == ["add"]
 
 
@@ -139,3 +140,21 @@ def test_a_direct_launch_in_json(task) -> None:
     (task.parent / "answer.json").write_text(json.dumps(record))
     verdict = cubecore.judge(task.parent / "answer.json", task, cases=1)
     assert (verdict.correct, verdict.submission["kind"]) == (True, "direct launch")
+    assert verdict.cheating == ()
+
+
+@with_torch
+def test_launches_of_a_binding_tell_where_results_come_from(task) -> None:
+    folder = task.parent / "direct"
+    folder.mkdir()
+    (folder / "custom_op.asc").write_text(LAUNCH.replace("Add(c", "Sub(c"))
+    (folder / "model_new.py").write_text(LAUNCH_MODEL)
+    wrong = cubecore.judge(folder, task, cases=1)
+    assert (wrong.correct, wrong.cheating) == (False, ())
+    assert wrong.cases[0].written_at["file"] == "custom_op.asc"
+    model = LAUNCH_MODEL.replace(
+        "return ", "torch.ops.custom_op.run_add(x, y)\n        return x + y  # "
+    )
+    (folder / "model_new.py").write_text(model)
+    marks = [mark["id"] for mark in cubecore.judge(folder, task, cases=1).cheating]
+    assert "not-of-a-launch" in marks

@@ -238,7 +238,8 @@ class ScriptSession:
     `parameters` the kernel's names of an operator's arrays, by those of its registration. All
     launches together may issue `instructions`, None for no limit but each launch's own. `returned`
     are marks of the bytes that were written, of arrays that bindings have returned, `host_values`
-    the bytes of inputs whose values a tiling function was given.
+    the bytes of inputs whose values a tiling function was given. With `keeps_arrays` results of a
+    program's launches have its arrays as each launch left them, else their sizes alone.
     """
 
     options: Json = field(default_factory=dict)
@@ -250,6 +251,7 @@ class ScriptSession:
     instructions: int | None = None
     returned: list[NDArray[np.bool_]] = field(default_factory=list)
     host_values: dict[str, int] = field(default_factory=dict)
+    keeps_arrays: bool = False
 
     @property
     def instructions_left(self) -> int | None:

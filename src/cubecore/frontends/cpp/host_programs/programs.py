@@ -359,6 +359,9 @@ class _Program:
         if of_threads:
             size.require_chip(name, ready.chip)
         ready, at_once = replace(ready, tensors=self._tensors), ready.at_once
+        session = current_session()
+        keeps = session is not None and session.keeps_arrays
+        before = {n: t.buffer.data.copy() for n, (_, t) in self._tensors.items() if keeps}
         begin = perf_counter()
         checks = checks_of(ready.options.checks.split(","))
         outcome, engine = ready.run(self._gm, checks)
@@ -366,8 +369,11 @@ class _Program:
         self._pointers.clean()  # at a kernel's end
         self._last = ready if outcome.issued <= _MOST_EXPLAINED else None
         findings = ready.told(self._bridge.told(outcome.findings))
-        places = [_place(tensor) for _, tensor in self._tensors.values()]
-        ready.done(findings, outcome.issued, engine, wall, kept=places)
+        tensors = [tensor for _, tensor in self._tensors.values()]
+        kept = [_copy(tensor) if keeps else _place(tensor) for tensor in tensors]
+        data = {tensor.name: tensor.buffer.data for _, tensor in kept}
+        changed = [n for n, raw in before.items() if not np.array_equal(raw, data[n])]
+        ready.done(findings, outcome.issued, engine, wall, changed, kept)
 
 
 def _size(numbers: Sequence[str]) -> Dimensions:
@@ -387,6 +393,13 @@ def _place(tensor: GlobalTensor) -> tuple[HostTensor, GlobalTensor]:
     buffer = MemoryBuffer.over(nothing, nothing)
     held = HostTensor(tensor.name, nothing, element_type("uint8"), (size,))
     return held, GlobalTensor(tensor.name, tensor.address, buffer)
+
+
+def _copy(tensor: GlobalTensor) -> tuple[HostTensor, GlobalTensor]:
+    """Return a tensor as it is now; the program may change or free its memory."""
+    data, valid = tensor.buffer.data.copy(), tensor.buffer.valid.copy()
+    held = HostTensor(tensor.name, data, element_type("uint8"), (data.size,))
+    return held, GlobalTensor(tensor.name, tensor.address, MemoryBuffer.over(data, valid))
 
 
 _ARCHITECTURE = 99

@@ -7,6 +7,7 @@ import numpy as np
 
 from cubecore.aliases import Json
 from cubecore.arrays import Array
+from cubecore.dtypes import element_type
 from cubecore.frontends.kernels.session import KernelRun
 from cubecore.frontends.result_writer import reads_from
 from cubecore.lazy_dataclass import dataclass
@@ -23,6 +24,8 @@ _MOST_SEARCHED = 1 << 18
 """Elements of the largest result that is searched for among a launch's arrays in another order."""
 _LEAST_DISTINCT = 8
 """Distinct values of a result that tells where it comes from: others are everywhere."""
+_TYPES = tuple(element_type(n).numpy for n in ("float32", "float16", "bfloat16", "int32"))
+"""Types of which a program's memory is looked through, beside that of the result."""
 _ENOUGH = 64
 """Elements of a result that are looked up among those that a launch was given."""
 
@@ -40,8 +43,18 @@ class _LaunchArray:
 
     @property
     def values(self) -> Array:
-        size = self.data.size - self.data.size % self.dtype.itemsize
-        return self.data[:size].view(self.dtype)
+        return self._values_as(self.dtype)
+
+    def readings(self, dtype: "np.dtype[Any]") -> Iterator[Array]:
+        """Yield the values as those of a type; memory of a program may hold any type."""
+        kinds = [self.dtype] if self.dtype != np.uint8 else [dtype, *_TYPES]
+        with np.errstate(all="ignore"):
+            for kind in dict.fromkeys(kinds):
+                yield self._values_as(kind).astype(dtype)
+
+    def _values_as(self, dtype: "np.dtype[Any]") -> Array:
+        size = self.data.size - self.data.size % dtype.itemsize
+        return self.data[:size].view(dtype)
 
 
 def launch_marks(
@@ -119,14 +132,16 @@ def _is_part(result: Array, outputs: Sequence[_LaunchArray]) -> bool:
 
     A result may join several of them, as those of a list. It is not looked up in too large ones.
     """
-    if any(each.values.size > _MOST_SEARCHED for each in outputs):
+    size = max(2, result.dtype.itemsize)
+    if any(each.data.size > _MOST_SEARCHED * size for each in outputs):
         return True
-    missing = np.ones(result.size, np.bool_)
+    missing = np.unique(_bits(result))
     for each in outputs:
-        with np.errstate(all="ignore"):
-            values = each.values.astype(result.dtype)
-        missing &= ~np.isin(_bits(result), _bits(values))
-    return not missing.any()
+        for values in each.readings(result.dtype):
+            missing = missing[~np.isin(missing, _bits(values))]
+            if not missing.size:
+                return True
+    return False
 
 
 def _bits(array: Array) -> Array:

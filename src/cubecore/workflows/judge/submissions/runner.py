@@ -97,7 +97,9 @@ class CaseRunner:
     def _case(self, folder: Path, called: OpenSubmission, record: Json, *, traced: bool) -> Json:
         """Run one case; a submission that raises is refused with the sentence and the stage."""
         given = given_case(folder, record)
-        session = ScriptSession(self._session_options(traced=traced), instructions=self._left)
+        session = ScriptSession(
+            self._session_options(traced=traced), instructions=self._left, keeps_arrays=True
+        )
         begin = perf_counter()
         told: Json = {"outcome": ""}
         with session.collecting():
@@ -143,7 +145,8 @@ class CaseRunner:
         called = self._opened(model)
         given = given_case(folder, record)
         options = self._session_options(traced=True)
-        session = ScriptSession(options, instructions=self._options.instructions)
+        most = self._options.instructions
+        session = ScriptSession(options, instructions=most, keeps_arrays=True)
         with session.collecting():
             got = [plain(leaf) for _, leaf in leaves(called.call(given))]
         array = got[compared["output"]]
