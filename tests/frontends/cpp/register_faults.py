@@ -105,7 +105,7 @@ PAIRS = {
     ),
     "all_vector": (
         "vf-race",
-        *both(PASS_ON, {"barrier": "asc_mem_bar(VV_ALL);"}, {"barrier": "asc_mem_bar(VS_ALL);"}),
+        *both(PASS_ON, {"barrier": "mem_bar(VV_ALL);"}, {"barrier": "asc_mem_bar(VS_ALL);"}),
     ),
     "two_stores": (
         "vf-store-order",

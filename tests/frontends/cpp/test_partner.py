@@ -1,7 +1,5 @@
 """Copies between an AIC and its AIVs in C++: flash attention of 950, its twin, and its faults."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -118,15 +116,55 @@ def test_a_fault_is_found(name):
     ("old", "new", "sentence"),
     [
         ("CrossCoreSetFlag<4, PIPE_MTE3>", "CrossCoreSetFlag<3, PIPE_MTE3>",
-         "the mode of a flag between cores must be 0, 1 or 2, or on Ascend 950 4, got another"),
-        ("ROW_MAJOR, true}", "ROW_MAJOR}",
-         "Fixpipe.config must have isToUB for a dst in UB, got false"),
+         "inline.cpp:{line}: the mode of a flag between cores must be 0, 1 or 2, or on Ascend 950 "
+         "4, got another"),
+        ("Fixpipe<float, float, ROWS_OF_UB>(", "Fixpipe<float, float, AscendC::CFG_ROW_MAJOR>(",
+         "inline.cpp:{line} (HandOver): Fixpipe.config must have isToUB for a dst in UB, "
+         "got false"),
     ],
 )  # fmt: skip
 def test_what_is_refused_says_so(old, new, sentence):
     assert TEXT.count(old) == 1
-    with pytest.raises(CubecoreError, match=re.escape(sentence)):
+    line = TEXT[: TEXT.index(old)].count("\n") + 1
+    with pytest.raises(CubecoreError) as caught:
         launched(cubecore.inline(TEXT.replace(old, new), chip=CHIP, auto_sync=False)[NAME])
+    assert str(caught.value) == sentence.format(line=line)
+
+
+ALONE = """#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void k(GM_ADDR x) {
+  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+  GlobalTensor<float> xg;
+  xg.SetGlobalBuffer((__gm__ float*)x);
+  LocalTensor<float> to(TPosition::VECIN, 0, 4096);
+  BODY
+}
+"""
+MISTAKES = {
+    "NdDmaParams<float, 2> p{{{1, 32}, {1, 4}, {8, 4}, {0, 0}, {0, 0}}, 0.0f};\n"
+    "DataCopy<float, 2>(to, xg, p);": (
+        "parameter",
+        "copy_gm_to_ubuf_nd.dst_stride1 must be 8 or more, what the loops of smaller strides "
+        "write, got 4",
+        "inline.cpp:9",
+    ),
+    "Mutex::Lock<PIPE_MTE2>(3);\nMutex::Lock<PIPE_MTE2>(3);\nMutex::Unlock<PIPE_MTE2>(3);": (
+        "mutex-unpaired",
+        "mutex 3 needs lock and unlock by turns: it is locked again at inline.cpp:9 (k) while "
+        "locked since inline.cpp:8 (k)",
+        "inline.cpp:9",
+    ),
+}
+
+
+@pytest.mark.parametrize("body", MISTAKES)
+def test_a_mistake_is_one_sentence_at_its_line(body):
+    kind, sentence, place = MISTAKES[body]
+    run = cubecore.inline(ALONE.replace("BODY", body), chip=CHIP).k[1](np.zeros(4096, np.float32))
+    (found,) = run.findings
+    assert (found.id, found.message) == (kind, sentence)
+    assert str(found.location).startswith(place)
 
 
 @pytest.mark.sweep
@@ -136,4 +174,7 @@ def test_two_targets_are_for_two_aivs():
         findings = launched(made)[0]
     except DeadlockError as error:
         findings = error.findings
-    assert any("got AIV1 of a launch with 1 AIV" in finding.message for finding in findings)
+    assert findings[0].message == (
+        "copy_matrix_cc_to_ub must be in a mix launch with that AIV, got AIV1 of a launch with "
+        "1 AIV"
+    )

@@ -42,7 +42,7 @@ _COMPARES = re.compile(r"(?i)verif|compar|check|golden|acc")
 """Names of scripts that compare results."""
 _RIGHT = re.compile(
     r"(?i)\b(?:test|verif\w*|compar\w*|accura\w*|result\w*)\b[^\n]{0,60}?"
-    r"\b(?:pass\w*|succe\w*|correct|ok)\b|\[success\]"
+    r"\b(?:pass\w*|succe\w*|correct|ok)\b|\[(?:success|pass)\]"
 )
 """Words of a program that has compared its results."""
 _COMMON = (

@@ -613,6 +613,8 @@ inline void asc_mem_bar(MEM_TYPE type, CUBECORE_AT) {
       {M::SCALAR_LOAD, M::SCALAR_STORE}, {M::SCALAR_STORE, M::SCALAR_STORE}};
   AscendC::Reg::detail::barrier(sides[type][0], sides[type][1], at);
 }
+// Without a page: the compiler's own name, which public kernels call.
+inline void mem_bar(MEM_TYPE type, CUBECORE_AT) { asc_mem_bar(type, at); }
 
 inline void asc_clear_ar_spr(CUBECORE_AT) {
   AscendC::Reg::ClearSpr<AscendC::SpecialPurposeReg::AR>(at);
