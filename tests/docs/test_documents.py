@@ -20,7 +20,7 @@ CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("name", console.DOCUMENTS)
 def test_console_blocks_show_what_the_commands_print(name):
     text = (ROOT / name).read_text(encoding="utf-8")

@@ -101,6 +101,7 @@ WRONGLY_WALKED = {
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("kind", WRONGLY_WALKED)
 def test_a_change_that_a_short_walk_misjudges_is_timed(kind):
     shape, fix, change = WRONGLY_WALKED[kind]
@@ -113,6 +114,7 @@ def test_a_change_that_a_short_walk_misjudges_is_timed(kind):
 EXACT_TIES = {"even": (512, 512, 512), "short": (100, 700, 300), "ragged": (333, 1000, 777)}
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", EXACT_TIES)
 def test_base_blocks_are_no_longer_than_shares_need(name):
     plan = cubecore.plan(**dict(zip("mnk", EXACT_TIES[name], strict=True)))

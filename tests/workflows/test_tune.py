@@ -52,7 +52,7 @@ def test_a_legal_tiling_is_timed_as_time_does(name):
 
 
 @every_case
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 def test_each_change_is_legal_and_takes_what_it_says(name):
     tuned, shape = tuned_case(name), CASES[name][0]
     assert tuned.changes
@@ -80,7 +80,7 @@ def test_a_change_is_of_as_many_fields_as_it_says_and_keeps_the_rest(name):
 
 
 @every_case
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 def test_more_fields_are_shown_where_they_save_more(name):
     best = tuned_case(name).timed.timeline.cycles
     for number in ("1 field", "2 fields", "3 fields"):
@@ -91,7 +91,7 @@ def test_more_fields_are_shown_where_they_save_more(name):
 
 
 @pytest.mark.parametrize("name", ["shallow", "bias"])
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 def test_no_single_value_is_faster(name):
     """Every value of every field is tried that could keep the rules, by the event model."""
     tuned, shape = tuned_case(name), CASES[name][0]

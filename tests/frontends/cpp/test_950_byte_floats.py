@@ -42,6 +42,7 @@ Fixpipe(cg, co, p);
 BODIES = {f"of_{name}": BODY.format(name) for name in TYPES}
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", TYPES)
 def test_matrices_of_byte_floats_are_brought_as_rows(name):
     """A copy to NZ takes them; small codes of both signs keep the sums exact in float32."""

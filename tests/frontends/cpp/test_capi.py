@@ -130,6 +130,7 @@ WRONG = {
 }
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("body", WRONG)
 def test_a_wrong_pointer_or_array_is_refused(body):
     assert refused(lambda: launched(body)).startswith(WRONG[body])

@@ -186,7 +186,7 @@ def test_clients_on_aivs(body: str, order: str, chip: str) -> None:
     np.testing.assert_array_equal(arrays["c"], exact)
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.sweep
 @pytest.mark.parametrize("iterate_order", [0, 1])
 @both_chips
 @pytest.mark.parametrize("template", ["NORM", "MDL"])

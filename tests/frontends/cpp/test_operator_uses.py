@@ -193,7 +193,7 @@ IMPL_OP_OPTILING(Whole).Tiling(optiling::Unknown);
 """
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["a_second.cpp", "z_second.cpp"])
 def test_a_file_that_refuses_takes_the_place_of_no_other(tmp_path: Path, name: str) -> None:
     host = (

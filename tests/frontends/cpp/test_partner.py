@@ -112,6 +112,7 @@ def test_a_fault_is_found(name):
     assert found_in(TEXT.replace(*FAULTS[name]))
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [

@@ -64,6 +64,7 @@ def test_the_right_form_is_clean(built, name):
     assert outcome.findings == ()
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", ALL_PAIRS)
 def test_the_fault_is_found_at_its_line(built, name):
     kernel = f"{name}_wrong"

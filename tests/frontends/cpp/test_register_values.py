@@ -69,6 +69,7 @@ def result(kernel, x):
     return z
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("name", "large"), [("plain", np.inf), ("unclamped", np.inf), ("clamped", 65504.0)]
 )

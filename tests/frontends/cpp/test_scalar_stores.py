@@ -209,6 +209,7 @@ def test_accesses_of_global_tensors_are_ordered_as_well(label):
     }.get(label, [])
 
 
+@pytest.mark.sweep
 def test_architecture_3510_orders_it_as_well():
     for pipe in CONSUMERS:
         label, chip = f"SetValue {pipe}", "Ascend950PR_9599"

@@ -56,7 +56,7 @@ def test_many_more_are_proven_and_agree():
 
 
 @pytest.mark.parametrize("number", strided(range(len(KINDS + QUANTISED)), 2))
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(9)
 def test_every_kind_is_proven(number):
     """In a batch, with ragged tiles, in every format by turns."""
     kind = {"trans_a": False, "trans_b": False} | (KINDS + QUANTISED)[number]

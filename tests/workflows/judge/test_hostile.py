@@ -61,6 +61,7 @@ def judged(folder, text, name="kernel.cpp", **options):
     return cubecore.judge(folder / "own" / name, folder / "task" / "task.py", **given)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     "name", [n if n in FEW else pytest.param(n, marks=pytest.mark.sweep) for n in STAGES]
 )

@@ -123,6 +123,7 @@ def wrong(name, kind, columns, ctrl=0):
     return bad[:3]
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_values(name, kind):
     columns = operands(name, kind)
