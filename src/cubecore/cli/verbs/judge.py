@@ -32,7 +32,7 @@ NO_VERDICT = 3
 @click.option(
     "--instructions",
     type=Integer(),
-    default=400_000,
+    default=250_000,
     help="most instructions of all cases together",
 )
 @click.option("--cpu", type=Number(), default=120.0, help="CPU seconds of a process")
