@@ -25,7 +25,7 @@ from cubecore.workflows.scripts.project_sample import (
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>\S*)$")
 _WRONG = re.compile(
     r"(?i)\b(?:test|verif\w*|compar\w*|result)\b[^\n]{0,60}?\b(?:fail\w*|error|wrong|mismatch\w*)\b"
-    r"|^\[ERROR\]|\bfailed!",
+    r"|^\[ERROR\]|\bfailed!|(?-i:\bFAILED)$",
     re.MULTILINE,
 )
 _KEPT = re.compile(r"\s+(?:2>&1\s*)?(?:\|\s*tee|>)\s+(?P<file>\S+)\s*(?:2>&1\s*)?$")
@@ -42,7 +42,8 @@ _COMPARES = re.compile(r"(?i)verif|compar|check|golden|acc")
 """Names of scripts that compare results."""
 _RIGHT = re.compile(
     r"(?i)\b(?:test|verif\w*|compar\w*|accura\w*|result\w*)\b[^\n]{0,60}?"
-    r"\b(?:pass\w*|succe\w*|correct|ok)\b|\[(?:success|pass)\]"
+    r"\b(?:pass\w*|succe\w*|correct|ok)\b|\[(?:success|pass)\]|(?-i:\bPASSED)\r?$",
+    re.MULTILINE,
 )
 """Words of a program that has compared its results."""
 _COMMON = (

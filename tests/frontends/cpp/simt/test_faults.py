@@ -80,7 +80,7 @@ struct Many { int values[20]; };
 *(Many*)(x + 120) = *(Many*)x;
 // a struct of 80 bytes that all write | simt-race | 1 2
 struct Many { int values[20]; };
-*(Many*)(x + 40) = *(Many*)x;
+*(Many*)(x + 40) = *(Many*)(x + threadIdx.x);
 // half atomic value | simt-atomic-value | 1 32
 half* h=(half*)x;
 half v=asc_atomic_add(h,half(1.0f));

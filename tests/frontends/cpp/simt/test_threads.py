@@ -393,6 +393,23 @@ def test_structs_are_copied_whole():
     assert (y == x[::-1]).all()
 
 
+def test_threads_may_store_the_same_value():
+    text = """struct Four { long values[4]; };
+    __global__ void k(int* x, int* flag) {
+      __ubuf__ int bins[64];
+      for (int n = threadIdx.x % 32; n < 64; n += 32) bins[n] = 7;
+      asc_syncthreads();
+      if (x[threadIdx.x] > 0) *flag = bins[threadIdx.x % 64];
+      *(Four*)(flag + 8) = {1, 2, 3, 4};
+    }
+    __global__ void last(int* x, int* flag) { *flag = threadIdx.x == 63; }"""
+    x, flag = np.ones(64, "i4"), np.zeros(16, "i4")
+    module = cubecore.inline(text, chip=CHIP, checks="all")
+    assert module.k[1, 64](x, flag).findings == ()
+    assert (flag[0], list(flag[8:].view("i8"))) == (7, [1, 2, 3, 4])
+    assert [found.id for found in module.last[1, 64](x, flag).findings] == ["simt-race"]
+
+
 QUEUE = r"""
 #include "kernel_operator.h"
 #include "simt_api/asc_simt.h"

@@ -68,6 +68,7 @@ struct Looked {
   bool cached = true;     // by the data cache of the core
   bool unaligned = false;  // of a type whose alignment is less than its size
   bool in_bytes = false;   // a part of a copy, of any alignment
+  bool later_part = false;  // not the copy's first part
 };
 
 inline void count(const Looked& by, uint32_t in_ub) {
@@ -119,6 +120,40 @@ bool is_ordered(const Touch& other) {
          seen > of_block->second.time;
 }
 
+struct Race {
+  uint32_t kind, code, other_code, other_thread;
+  uintptr_t at;
+  uint32_t bytes;
+  bool writes, other_writes;
+};
+
+void note_race(const Race& race) {
+  SimtFinding* made = found_at(race.kind, race.code, race.other_code);
+  if (made == nullptr) return;
+  made->in_ub = race.at - memory.ub.start < UB_BYTES;
+  made->address = static_cast<int64_t>(
+      race.at - (made->in_ub ? memory.ub.start : block.core->launch.gm_base));
+  made->bytes = race.bytes, made->writes = race.writes, made->other_writes = race.other_writes;
+  made->other_block = race.other_thread / MOST_THREADS;
+  made->other_thread = race.other_thread % MOST_THREADS;
+}
+
+// A store to bytes that another thread of the block has stored: a race unless it leaves them as they
+// are. That shows when the thread stores again or stops: g++ calls the hook of what a copy reads
+// behind the hook of what it writes. Blocks that store to one place overlap, whatever they store.
+struct PendingStore {
+  Race race;
+  uint8_t was[32];
+};
+std::vector<PendingStore> pending_stores;
+
+void settle_stores() {
+  for (const PendingStore& each : pending_stores)
+    if (memcmp(each.was, reinterpret_cast<const void*>(each.race.at), each.race.bytes) != 0)
+      note_race(each.race);
+  pending_stores.clear();
+}
+
 __attribute__((noinline)) void race(const Touch& other, uint32_t other_code, bool other_writes,
                                     const Looked& by) {
   const uint32_t code = by.code, bytes = by.bytes;
@@ -134,13 +169,12 @@ __attribute__((noinline)) void race(const Touch& other, uint32_t other_code, boo
       lines_of_cores.has(core, at, block.all[block.thread].acquired);
   if (ordered && !is_stale) return;
   const uint32_t kind = is_stale ? SIMT_STALE : across ? SIMT_BLOCK_RACE : SIMT_RACE;
-  SimtFinding* made = found_at(kind, code, other_code);
-  if (made == nullptr) return;
-  made->in_ub = at - memory.ub.start < UB_BYTES;
-  made->address = static_cast<int64_t>(
-      at - (made->in_ub ? memory.ub.start : block.core->launch.gm_base));
-  made->bytes = bytes, made->writes = writes, made->other_writes = other_writes;
-  made->other_block = other.thread / MOST_THREADS, made->other_thread = other.thread % MOST_THREADS;
+  const Race found = {kind, code, other_code, static_cast<uint32_t>(other.thread), at, bytes, writes, other_writes};
+  if (across || !writes || !other_writes || by.atomic || other.atomic || bytes > sizeof(PendingStore::was))
+    return note_race(found);
+  if (!pending_stores.empty() && pending_stores.back().race.at == at) return;
+  pending_stores.push_back({found, {}});
+  memcpy(pending_stores.back().was, reinterpret_cast<const void*>(at), bytes);
 }
 
 inline void touch_cell(Cell& cell, uint32_t mask, uint32_t stamp, const Looked& by) {
@@ -269,6 +303,7 @@ inline uintptr_t host_of(const void* at) {
 void ask_marks(Region& array, uint64_t part);
 
 inline void look(const Looked& by) {
+  if (by.writes && !by.later_part && !pending_stores.empty()) settle_stores();
   if (by.at - memory.ub.start < UB_BYTES + UB_GUARD_BYTES) return in_ub(by);
   const bool low = by.at < LOW_ADDRESSES;
   if (!low && by.at - block.core->launch.gm_base >= gm_bytes) return;  // its own stack, constants
@@ -314,21 +349,22 @@ inline void spin(const void* at) {
 }
 
 inline void access_at(const void* at, uint32_t bytes, bool writes, bool is_volatile, void* code,
-                      bool unaligned = false, bool in_bytes = false) {
+                      bool unaligned = false, bool in_bytes = false, bool later_part = false) {
   const uintptr_t address = host_of(at);
   if (is_volatile) acquire();
-  look({address, bytes, code_of(code), writes, false, is_volatile, true, unaligned, in_bytes});
+  look({address, bytes, code_of(code), writes, false, is_volatile, true, unaligned, in_bytes,
+        later_part});
   if (is_volatile && !writes) spin(at);
 }
 
 // An access of many bytes, as maps of what is written take it: a word of them at once.
-inline void range_at(const void* at, size_t bytes, bool writes, void* code) {
+inline void range_at(const void* at, size_t bytes, bool writes, void* code, bool begun = false) {
   constexpr size_t MOST = 32;
   const bool unaligned = bytes != 0 && reinterpret_cast<uintptr_t>(at) % bytes != 0;
   const char* from = static_cast<const char*>(at);
   for (size_t n = 0; n < bytes; n += MOST)
     access_at(from + n, static_cast<uint32_t>(std::min(bytes - n, MOST)), writes, false, code, unaligned,
-              bytes > MOST);
+              bytes > MOST, begun || n != 0);
 }
 
 void inactive_lane(uint32_t thread, uint32_t lane) {
@@ -381,12 +417,13 @@ void __tsan_write_range(void* at, size_t bytes) {
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
 
-// Calls of these stand for copies of structs (clang), and are the user's own.
+// Calls of these stand for copies of structs, behind the hooks of the same (g++) or without any
+// (clang), and are the user's own.
 #define CUBECORE_COPY(NAME)                                                             \
   void* __wrap_##NAME(void* to, const void* from, size_t bytes) {                       \
     if (!block.runs) return NAME(to, from, bytes);                                      \
-    range_at(from, bytes, false, CUBECORE_CODE);                                        \
-    range_at(to, bytes, true, CUBECORE_CODE);                                           \
+    range_at(from, bytes, false, CUBECORE_CODE, true);                                  \
+    range_at(to, bytes, true, CUBECORE_CODE, true);                                     \
     NAME(reinterpret_cast<void*>(host_of(to)), reinterpret_cast<void*>(host_of(from)), bytes); \
     return to;                                                                          \
   }

@@ -23,6 +23,8 @@ bool cubecore_first_thread = true, cubecore_simt_saturates = false;
 
 namespace {
 
+void settle_stores();
+
 using cubecore::simt::Lane;
 using cubecore::simt::Warp;
 
@@ -71,6 +73,7 @@ void run_fresh() {
     while (block.next < block.end) {
       set_thread(block.next++);
       block.call->thread(block.call->context);
+      settle_stores();
       cubecore_first_thread = false;
       block.all[block.thread].state = State::DONE;
     }
@@ -92,6 +95,7 @@ void go_on_with(Fiber* fiber) {
 
 // Leaves the thread that runs in a state; it goes on when it is ready again.
 void leave(State state) {
+  settle_stores();
   Thread& thread = block.all[block.thread];
   const uint32_t number = block.thread;
   thread.state = state;
@@ -105,6 +109,7 @@ void leave(State state) {
 
 // Ends the thread that runs where it is.
 [[noreturn]] void end_thread() {
+  settle_stores();
   block.all[block.thread].state = State::DONE;
   Fiber* own = block.fiber;
   own->begin(run_fresh);
