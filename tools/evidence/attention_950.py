@@ -1,9 +1,9 @@
 """Public attention of Ascend 950 beside its published times, for the cost of a flag between cores.
 
-`python -m tools.evidence.attention_950 FOLDER [--cycles N]` takes the folder in which the programs of
-cann-samples' flash_attn_lite_story were built, times each at three lengths, and prints the cycles of
-a tile of keys beside those published. v2 hands over four times a tile, without overlap: the constant
-is what makes it right; the others are held out.
+`python -m tools.evidence.attention_950 FOLDER [--cycles N]` takes the folder in which programs of
+cann-samples' flash_attn_lite_story were built, times each at three lengths, and prints the cycles
+of a tile of keys beside those published. v2 hands over four times a tile, without overlap: the
+constant is what makes it right; the others are held out.
 """
 
 import argparse
