@@ -176,4 +176,4 @@ def difference_of(first: float | None, second: float | None) -> str:
     """Return how much more or less the second is than the first; empty where there is no ratio."""
     if not first or second is None:
         return ""
-    return f"{second / first - 1:+.1%}"
+    return f"{second / first - 1:+z.1%}"
