@@ -1,28 +1,32 @@
-"""Programs that start in a box, where one is open: those that run a user's machine code."""
+"""Programs that start in a box, where one is open: those that run a user's machine code.
+
+What makes boxes is loaded with the first: other systems than Linux have no module for it.
+"""
 
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from cubecore.errors import CubecoreError
-from cubecore.sandbox.box import Sandbox, opened
-from cubecore.sandbox.confinement import clean_environment
-from cubecore.sandbox.view import BoxView
 from cubecore.sandbox.words import AUTO
 
-_box: ContextVar[Sandbox | None] = ContextVar("box", default=None)
+if TYPE_CHECKING:
+    from cubecore.sandbox.box import Sandbox
+    from cubecore.sandbox.view import BoxView
+
+_box: ContextVar["Sandbox | None"] = ContextVar("box", default=None)
 
 
-def current_box() -> Sandbox | None:
+def current_box() -> "Sandbox | None":
     """Return the box that programs start in; None for none."""
     return _box.get()
 
 
 @contextmanager
-def programs_boxed(word: str, view: BoxView) -> Iterator[None]:
+def programs_boxed(word: str, view: "BoxView") -> Iterator[None]:
     """Have programs start in the box that a word asks for, until the end of the `with`.
 
     Where a machine has none, auto goes on without one and says so on standard error.
@@ -32,6 +36,8 @@ def programs_boxed(word: str, view: BoxView) -> Iterator[None]:
     RequestError
         If the machine does not have the one that was asked for by its name.
     """
+    from cubecore.sandbox.box import opened
+
     manager = opened(word, view)
     try:
         box = manager.__enter__()
@@ -55,7 +61,7 @@ def say_unboxed(reason: str) -> None:
     sys.stderr.flush()
 
 
-def started_in(box: Sandbox, line: list[str], kept: tuple[int, ...], error: int) -> int:
+def started_in(box: "Sandbox", line: list[str], kept: tuple[int, ...], error: int) -> int:
     """Start a program in a box; return the process outside, which ends as the program does.
 
     `kept` are the files that the program gets under their numbers, `error` its standard error.
@@ -66,8 +72,10 @@ def started_in(box: Sandbox, line: list[str], kept: tuple[int, ...], error: int)
     return child
 
 
-def _become(box: Sandbox, line: list[str], kept: tuple[int, ...], error: int) -> NoReturn:
+def _become(box: "Sandbox", line: list[str], kept: tuple[int, ...], error: int) -> NoReturn:
     """Become a program in a box."""
+    from cubecore.sandbox.confinement import clean_environment
+
     try:
         os.setpgid(0, 0)
         os.dup2(error, 2)

@@ -4,10 +4,13 @@ from typing import Any
 
 import click
 
+from cubecore.aliases import Json
 from cubecore.cli.console import show, split_options, table_options
+from cubecore.cli.requests.batches import Batch
 from cubecore.cli.streams import DONE, FOUND, say
 from cubecore.cli.values import ChipName, InputFile, Integer, Number, OutputFile, Word
 from cubecore.cli.verb import Verb
+from cubecore.errors import unable
 from cubecore.sandbox.words import AUTO, WORDS
 
 NO_VERDICT = 3
@@ -17,12 +20,19 @@ NO_VERDICT = 3
 @click.command(
     cls=Verb,
     examples=[
-        "cubecore judge add_custom --task task.py",
         "cubecore judge kernel.cpp --entry add --blocks 8 --task arrays.npz --json",
+        "cubecore judge --batch answers --task task.py --store verdicts.sqlite",
     ],
 )
-@click.argument("submission", metavar="SUBMISSION", type=InputFile())
-@click.option("--task", required=True, type=InputFile(), help="the task: file or folder")
+@click.argument("submission", metavar="[SUBMISSION]", required=False, type=InputFile())
+@click.option("--task", type=InputFile(), help="the task: file or folder")
+@click.option(
+    "--batch",
+    type=InputFile(),
+    help="a folder of submissions, or a JSONL file with a submission, a task and options a line",
+)
+@click.option("--store", type=OutputFile(), help="SQLite file that keeps the verdicts of --batch")
+@click.option("--jobs", type=Integer(), help="judgements of --batch at a time (default: all cores)")
 @click.option("--chip", type=ChipName(), help="SoC name (default: CUBECORE_CHIP, else Ascend910B3)")
 @click.option("--entry", help="kernel, operator or function, where there are several")
 @click.option("--blocks", type=Integer(), default=1, help="blocks of a kernel without host code")
@@ -53,25 +63,47 @@ NO_VERDICT = 3
 )
 @click.option("--report", type=OutputFile(), help="write an HTML page of the verdict")
 @table_options
-def judge(submission: str, task: str, report: str | None, **options: Any) -> int:
+def judge(
+    submission: str | None,
+    task: str | None,
+    report: str | None,
+    batch: str | None,
+    store: str | None,
+    jobs: int | None,
+    **options: Any,
+) -> int:
     """Judge a submission against a task: values, findings and predicted time.
 
     Exit codes: 0 right, 1 wrong, 2 a request that does not fit, 3 no verdict: a limit of time, or a
-    fault of cubecore's own.
+    fault of cubecore's own. With --batch many submissions are judged, each verdict is kept in
+    --store, and a batch that was interrupted goes on where it was: 0 if all are judged.
     """
+    many = Batch(batch, store, jobs)
+    keys, settings, form = split_options(options)
+    keys["cpu_s"], keys["wall_s"] = keys.pop("cpu"), keys.pop("wall")
+    keys["settings"] = settings
+    if many.asked:
+        if submission is not None:
+            raise unable("--batch", "--batch stands in the place of SUBMISSION")
+        return many.judged(task, keys, report, form)
+    if submission is None or task is None:
+        missing = "SUBMISSION" if submission is None else "--task"
+        raise click.UsageError(f"missing {missing}")
+    return _judged(submission, task, keys, report, form)
+
+
+def _judged(submission: str, task: str, keys: Json, report: str | None, form: str) -> int:
+    """Judge one submission, and return the exit code."""
     from cubecore.cli.progress import working
     from cubecore.output_files import require_writable, write_whole
     from cubecore.workflows.judge.judge import JudgeFaultError
     from cubecore.workflows.judge.judge import judge as make_verdict
 
-    keys, settings, form = split_options(options)
     if report is not None:
         require_writable(report, "--report")
-    keys["cpu_s"], keys["wall_s"] = keys.pop("cpu"), keys.pop("wall")
     with working("judging") as on_stage:
         try:
-            keys |= {"settings": settings, "on_stage": on_stage}
-            answer = make_verdict(submission, task, **keys)
+            answer = make_verdict(submission, task, on_stage=on_stage, **keys)
         except JudgeFaultError as error:
             say(f"{error}", to_error=True)
             return NO_VERDICT

@@ -12,7 +12,7 @@ from cubecore.sandbox.words import AUTO, checked
 CASES = 5
 CAP_BYTES = 16 << 20
 INSTRUCTIONS = 250_000
-"""What takes a minute of CPU at most: scalar reads of global memory are the slowest."""
+"""A minute of CPU at most: scalar reads of global memory are the slowest instructions."""
 CPU_S = 120.0
 WALL_S = 600.0
 

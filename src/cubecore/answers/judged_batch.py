@@ -1,0 +1,176 @@
+"""The answer of `judge --batch`: submissions by outcome, and what took longest."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from cubecore.lazy_dataclass import dataclass
+from cubecore.presented import Presented
+from cubecore.presented.text import table
+from cubecore.units import plural
+
+if TYPE_CHECKING:
+    from cubecore.aliases import Json
+    from cubecore.presented import Figures
+
+_MEANINGS = {
+    "right": "a case is right, and none is wrong or refused",
+    "wrong": "a wrong or refused case, or does not compile",
+    "stopped": "a limit of time ended it: no verdict",
+    "request": "does not fit its task, or cannot be read",
+    "fault": "cubecore's own fault: judged again next time",
+}
+_SLOW_SHARE = 10
+"""The slowest are one in so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRequest:
+    """A submission of a batch with its verdict as JSON, and `outcome` and `reason` beside it."""
+
+    submission: str
+    task: str
+    verdict: Json
+
+    @property
+    def cpu_s(self) -> float:
+        """The CPU seconds that it took."""
+        return float((self.verdict.get("seconds") or {}).get("cpu", 0.0))
+
+    @property
+    def cause(self) -> str:
+        """The step that took longest, with its seconds."""
+        steps = {n: s for n, s in (self.verdict.get("seconds") or {}).items() if n not in _WHOLE}
+        if not steps:
+            return ""
+        name = max(steps, key=lambda each: steps[each])
+        return f"{name} {steps[name]:.1f} s"
+
+    def to_row(self) -> Json:
+        """Return the submission as a row."""
+        return {
+            "submission": self.submission,
+            "task": self.task,
+            "outcome": self.verdict["outcome"],
+            "cpu_s": self.cpu_s,
+            "longest": self.cause,
+            "reason": self.verdict["reason"],
+        }
+
+
+_WHOLE = {"cpu", "wall"}
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedBatch(Presented):
+    """A batch of submissions.
+
+    Attributes
+    ----------
+    requests : tuple of JudgedRequest
+        Every submission, in the order of the request.
+    judged : int
+        How many were judged now; the verdicts of the others were in the store.
+    wall_s : float
+        Seconds of this run.
+    store : str
+        The file with the verdicts.
+    """
+
+    requests: tuple[JudgedRequest, ...]
+    judged: int
+    wall_s: float
+    store: str
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The submissions by outcome."""
+        counts = Counter(each.verdict["outcome"] for each in self.requests)
+        return {name: counts[name] for name in _MEANINGS if name in counts}
+
+    @property
+    def slowest(self) -> list[JudgedRequest]:
+        """The tenth that took the most CPU time, the slowest first."""
+        by_time = sorted(self.requests, key=lambda each: -each.cpu_s)
+        return by_time[: max(1, len(by_time) // _SLOW_SHARE)]
+
+    def to_json(self) -> Json:
+        """Return the counts, CPU seconds, and a row for each submission."""
+        return {
+            "schema": "cubecore.judge-batch/1",
+            "counts": self.counts,
+            "judged": self.judged,
+            "wall_s": self.wall_s,
+            "cpu_s": self._cpu,
+            "store": self.store,
+            "submissions": self.to_rows(),
+        }
+
+    def to_rows(self) -> list[Json]:
+        """Return a row for each submission."""
+        return [each.to_row() for each in self.requests]
+
+    @property
+    def _cpu(self) -> Json:
+        times = sorted(each.cpu_s for each in self.requests)
+        late = times[min(len(times) - 1, 95 * len(times) // 100)]
+        return {"median": statistics.median(times), "p95": late, "most": times[-1]}
+
+    @property
+    def headline(self) -> str:
+        """The counts in a line."""
+        counts = ", ".join(f"{count:,} {name}" for name, count in self.counts.items())
+        return f"{plural(len(self.requests), 'submission')}: {counts}"
+
+    @property
+    def speed(self) -> str:
+        """How many were judged now, and how fast."""
+        reused = plural(len(self.requests) - self.judged, "verdict")
+        if not self.judged:
+            return f"nothing new to judge; {reused} reused"
+        rate = 60 * self.judged / self.wall_s
+        told = f"{self.judged:,} judged in {self.wall_s:.1f} s, {rate:.1f} a minute"
+        return told if self.judged == len(self.requests) else f"{told}; {reused} reused"
+
+    @property
+    def text(self) -> str:
+        """The counts, every submission that is not right, and the slowest."""
+        cpu = self._cpu
+        lines = [self.headline, self.speed]
+        lines.append(f"CPU: median {cpu['median']:.1f} s, 95th percentile {cpu['p95']:.1f} s")
+        others = [each for each in self.requests if each.verdict["outcome"] != "right"]
+        if others:
+            rows = [
+                (each.submission, each.verdict["outcome"], each.verdict["reason"])
+                for each in others
+            ]
+            lines += ["", "Not right", *table(rows)]
+        lines += ["", "Slowest"]
+        lines += table(
+            (each.submission, f"{each.cpu_s:.1f} s", each.cause) for each in self.slowest
+        )
+        return "\n".join(lines) + "\n"
+
+    def _figures(self) -> Figures:
+        figures = [(name, f"{count:,}") for name, count in self.counts.items()]
+        return "cubecore judge --batch", figures
+
+    def _page(self) -> str:
+        return self.page()
+
+    def page(self) -> str:
+        """Return the page: the counts, every submission, and the slowest."""
+        from cubecore.reports.html.templates import rendered
+
+        return rendered(
+            "verdicts.html",
+            title="cubecore judge --batch",
+            styles=("validation.css",),
+            headline=self.headline,
+            speed=self.speed,
+            meanings=[(name, count, _MEANINGS[name]) for name, count in self.counts.items()],
+            requests=self.requests,
+            slowest=self.slowest,
+        )

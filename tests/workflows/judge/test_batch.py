@@ -1,0 +1,213 @@
+"""`judge --batch`: verdicts of many submissions, resumed after a kill, and what is refused."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import cubecore
+from cubecore.workflows.judge.batch import judge_batch
+from cubecore.workflows.judge.batch_requests import batch_requests
+from cubecore.workflows.judge.verdict_store import VerdictStore
+from workflows.command import assert_refused, cli
+from workflows.judge.judged_kernels import PYTHON, TASK
+
+CHIP = "Ascend910B3"
+OPTIONS = {"blocks": 4}
+WRONG = PYTHON.replace("asc_add", "asc_sub")
+BESIDE = {"outcome", "reason"}
+OUTCOMES = {"right.py": "right", "unfit.txt": "request", "wrong.py": "wrong"}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A task, and a right, a wrong and an unfit submission."""
+    (tmp_path / "task.py").write_text(TASK)
+    answers = tmp_path / "answers"
+    answers.mkdir()
+    (answers / "right.py").write_text(PYTHON)
+    (answers / "wrong.py").write_text(WRONG)
+    (answers / "unfit.txt").write_text("no kernel\n")
+    (answers / ".hidden.py").write_text(PYTHON)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def judged(*, executor=None, jobs=1):
+    requests = batch_requests("answers", "task.py", CHIP, OPTIONS)
+    return judge_batch(requests, "verdicts.sqlite", executor=executor, jobs=jobs)
+
+
+def outcomes(batch):
+    return {each.submission.split("/")[-1]: each.verdict["outcome"] for each in batch.requests}
+
+
+@pytest.mark.usefixtures("folder")
+def test_each_submission_has_the_verdict_that_judge_gives_alone():
+    with ThreadPoolExecutor(2) as executor:
+        batch = judged(executor=executor)
+    assert (outcomes(batch), batch.judged) == (OUTCOMES, 3)
+    alone = cubecore.judge("answers/wrong.py", "task.py", chip=CHIP, **OPTIONS).to_json()
+    (wrong,) = (each.verdict for each in batch.requests if each.submission.endswith("wrong.py"))
+    unstable = ("seconds", "cases")
+    assert {k: v for k, v in wrong.items() if k not in {*unstable, *BESIDE}} == {
+        k: v for k, v in alone.items() if k not in unstable
+    }
+    again = judged()
+    assert (outcomes(again), again.judged) == (OUTCOMES, 0)
+    assert again.speed == "nothing new to judge; 3 verdicts reused"
+
+
+def test_what_changes_is_judged_again_and_what_moves_is_not(folder):
+    judged()
+    (folder / "answers" / "wrong.py").rename(folder / "answers" / "moved.py")
+    (folder / "answers" / "right.py").write_text(PYTHON + "\n# another\n")
+    batch = judged()
+    assert batch.judged == 1
+    assert outcomes(batch) == {"moved.py": "wrong", "right.py": "right", "unfit.txt": "request"}
+
+
+def test_a_batch_that_is_killed_goes_on_where_it_was(folder):
+    """Killed as soon as there is a verdict, again and again: each is judged once."""
+    for number in range(4):
+        (folder / "answers" / f"right{number}.py").write_text(f"{PYTHON}\n# {number}\n")
+    words = ("judge", "--batch", "answers", "--task", "task.py", "--store", "verdicts.sqlite")
+    command = [sys.executable, "-m", "cubecore", *words, "--blocks", "4", "--jobs", "1"]
+    command += ["--sandbox", "none"]
+    before: dict[str, bytes] = {}
+    for _ in range(2):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        while process.poll() is None and len(stored(folder)) <= len(before):
+            time.sleep(0.05)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert before.items() <= stored(folder).items()
+        before = stored(folder)
+    done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
+    told = json.loads(done.stdout)
+    assert told["counts"] == {"right": 5, "wrong": 1, "request": 1}
+    assert told["judged"] == 7 - len(before)
+    assert before.items() <= stored(folder).items()
+
+
+def stored(folder):
+    """The rows of the store as they lie in the file."""
+    store = folder / "verdicts.sqlite"
+    if not store.exists():
+        return {}
+    try:
+        with sqlite3.connect(store) as connection:
+            return dict(connection.execute("SELECT key, verdict FROM verdicts"))
+    except sqlite3.OperationalError:  # the table is not there yet
+        return {}
+
+
+def test_a_line_has_a_task_and_options_of_its_own(folder):
+    (folder / "task2.py").write_text(TASK.replace("x + y", "x - y"))
+    lines = [
+        {"submission": "answers/wrong.py", "task": "task2.py"},
+        {"submission": "answers/right.py", "cases": 1},
+    ]
+    (folder / "batch.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    words = ("--task", "task.py", "--blocks", 4, "--store", "v.sqlite", "--json")
+    answer = cli("judge", "--batch", "batch.jsonl", *words)
+    assert answer.code == 0
+    rows = answer.json["submissions"]
+    assert [row["outcome"] for row in rows] == ["right", "right"]
+    with VerdictStore.open("v.sqlite") as store:
+        assert sorted(len(verdict["cases"]) for verdict in store.verdicts()) == [1, 2]
+
+
+def test_the_text_names_what_is_not_right_and_the_page_every_one(folder):
+    words = ("--task", "task.py", "--blocks", 4, "--store", "v.sqlite", "--report", "page.html")
+    answer = cli("judge", "--batch", "answers", *words)
+    assert answer.code == 0
+    lines = answer.out.splitlines()
+    assert lines[0] == "3 submissions: 1 right, 1 wrong, 1 request"
+    at = WRONG[: WRONG.index("core.asc_copy_ub2gm")].count("\n") + 1
+    (wrong,) = (line for line in lines if line.startswith("  answers/wrong.py   wrong    case 0"))
+    assert wrong.endswith(f"written at wrong.py:{at} (add)")
+    page = (folder / "page.html").read_text()
+    assert all(f"answers/{name}" in page for name in OUTCOMES)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--batch", "answers"), "--batch needs --store, the file of the verdicts"),
+        (
+            ("--batch", "answers", "--store", "v.sqlite"),
+            "--batch with a folder needs --task, the task of them all",
+        ),
+        (("--store", "v.sqlite"), "--store needs --batch"),
+        (("answers/right.py", "--task", "task.py", "--jobs", "2"), "--jobs needs --batch"),
+        (
+            ("answers/right.py", "--batch", "answers", "--store", "v.sqlite"),
+            "--batch stands in the place of SUBMISSION",
+        ),
+        (
+            ("--task", "task.py"),
+            "missing SUBMISSION; cubecore judge --help lists arguments and options",
+        ),
+        (
+            ("answers/right.py",),
+            "missing --task; cubecore judge --help lists arguments and options",
+        ),
+        (
+            ("--batch", "lines.jsonl", "--store", "v.sqlite"),
+            "lines.jsonl line 1 must have a task, the path of a file or folder, got None",
+        ),
+        (
+            ("--batch", "nothing", "--task", "task.py", "--store", "v.sqlite"),
+            "nothing must have at least one submission, got none",
+        ),
+        (
+            ("--batch", "answers", "--task", "task.py", "--store", "other/text.sqlite"),
+            "--store other/text.sqlite must be a store of verdicts, got another file",
+        ),
+        (
+            ("--batch", "answers", "--task", "task.py", "--store", "other.sqlite"),
+            "--store other.sqlite must be a store of verdicts, got another SQLite file",
+        ),
+        (
+            ("--batch", "answers", "--task", "task.py", "--store", "newer.sqlite"),
+            "--store newer.sqlite has format 7, this version reads format 1",
+        ),
+    ],
+)
+def test_bad_input_is_one_sentence(folder, words, line):
+    (folder / "lines.jsonl").write_text('{"submission": "answers/right.py"}\n')
+    (folder / "nothing").mkdir()
+    (folder / "other").mkdir()
+    (folder / "other" / "text.sqlite").write_text("some text that is no database at all\n" * 40)
+    with sqlite3.connect("other.sqlite") as connection:
+        connection.execute("CREATE TABLE t (x)")
+    VerdictStore.open("newer.sqlite").__exit__()
+    with sqlite3.connect("newer.sqlite") as connection:
+        connection.execute("PRAGMA user_version = 7")
+    assert_refused(cli("judge", *words), line)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("[1]", "lines.jsonl line 1 must be a JSON object, got list"),
+        ("{", "lines.jsonl line 1 must be a JSON object, got '{'"),
+        (
+            '{"submission": "a.py", "task": "t.py", "case": 2}',
+            "lines.jsonl line 1: an option must be cases, cap_bytes, seed, instructions, entry, "
+            "blocks, cpu_s, wall_s, sandbox, includes or settings, got 'case'; did you mean cases?",
+        ),
+    ],
+)
+def test_a_bad_line_is_refused_before_anything_is_judged(folder, text, line):
+    (folder / "lines.jsonl").write_text(text + "\n")
+    answer = cli("judge", "--batch", "lines.jsonl", "--store", "v.sqlite")
+    assert_refused(answer, line)
+    assert not (folder / "v.sqlite").exists()
