@@ -232,7 +232,7 @@ PART = """
 ```bash
 cmake -S . -B build -DNPU_ARCH=dav-3510
 cmake --build build --target two_second
-python3 gen_data.py 3 4
+python3 gen_data.py -n 3
 ./two_second 3 4
 python3 scripts/verify_result.py m.bin
 ```
@@ -250,7 +250,7 @@ def test_a_part_of_a_project_is_a_sample(tmp_path):
     programs += "add_dependencies(two_${NAME} parts)\n"
     programs += "set_target_properties(two_${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY out)\n"
     programs += "endforeach()\n"
-    data = "import sys\nassert sys.argv[1:] == ['3', '4']\nopen('m.bin', 'w').close()\n"
+    data = "import sys\nassert sys.argv[1:] == ['-n', '3']\nopen('m.bin', 'w').close()\n"
     files = {
         "CMakeLists.txt": PROJECT,
         "other/CMakeLists.txt": "nonsense()",

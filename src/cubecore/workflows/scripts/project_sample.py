@@ -105,7 +105,9 @@ class ProjectSample:
         known = [*both, *(run[1:] for run in runs), *(data[2:] for data in named), ()]
         words = _filled(known[0])
         if maker is not None and named:
-            yield "python3", maker.name, *words
+            given = named[0][2:]  # options of its own, or the words of the program
+            of_its_own = any(word.startswith("-") for word in given)
+            yield "python3", maker.name, *(_filled(given) if of_its_own else words)
         inside = sorted(path for path in self.built.rglob(target) if path.is_file())
         yield f"./{inside[0].relative_to(self.built) if inside else target}", *words
         checks = [(Path(c[1]).name, *_filled(c[2:])) for c in scripts if "verify" in c[1]]
