@@ -122,7 +122,7 @@ BAD_CALLS = [
     ),
     (("-c", "main.cpp", "kernel.cpp", "-o", "a.o"), "-o with -c takes one file; compile the files "
      "one by one"),
-    (("main.o",), "main.cpp:33 does not link: no add_do(unsigned int, void*, unsigned char*, "
+    (("main.o",), "main.cpp:39 does not link: no add_do(unsigned int, void*, unsigned char*, "
      "unsigned char*, unsigned char*, unsigned int)"),
     (("main.o", "kernel.o", "-o", "no/demo"), "cannot write no/demo: no such file or "
      "directory"),
