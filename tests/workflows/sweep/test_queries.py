@@ -16,7 +16,7 @@ from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli, nam
 from workflows.sweeps import assert_whole, expected, problems, stored, write_queries
 
 ARGUMENTS = ("--alternatives", 0)
-MANY = 40
+MANY = 64
 """Problems of a sweep that is killed before its end."""
 SHELL = [sys.executable, "-m", "cubecore"]
 
