@@ -234,6 +234,7 @@ cmake -S . -B build -DNPU_ARCH=dav-3510
 cmake --build build --target two_second
 python3 gen_data.py -n 3
 ./two_second 3 4
+python3 scripts/verify_result.py <m>
 python3 scripts/verify_result.py m.bin
 ```
 """

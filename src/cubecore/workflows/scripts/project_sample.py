@@ -110,7 +110,13 @@ class ProjectSample:
             yield "python3", maker.name, *(_filled(given) if of_its_own else words)
         inside = sorted(path for path in self.built.rglob(target) if path.is_file())
         yield f"./{inside[0].relative_to(self.built) if inside else target}", *words
-        checks = [(Path(c[1]).name, *_filled(c[2:])) for c in scripts if "verify" in c[1]]
+        # A placeholder of a comparison stands for a number of the run: which one, no README says,
+        # where the run itself is given numbers.
+        checks = [
+            (Path(c[1]).name, *_filled(c[2:]))
+            for c in scripts
+            if "verify" in c[1] and (_has_placeholders(known[0]) or not _has_placeholders(c[2:]))
+        ]
         same = [check for check in checks if check[1:] == words] or checks
         if same and (self.built / same[0][0]).is_file():
             yield "python3", *same[0]
@@ -143,6 +149,10 @@ class ProjectSample:
             yield folder
             folder = folder.parent
         yield self.root
+
+
+def _has_placeholders(words: tuple[str, ...]) -> bool:
+    return any(_PLACEHOLDER.match(word) for word in words)
 
 
 def _filled(words: tuple[str, ...]) -> tuple[str, ...]:
