@@ -6,7 +6,7 @@ What makes boxes is loaded with the first: other systems than Linux have no modu
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NoReturn
 
@@ -38,21 +38,16 @@ def programs_boxed(word: str, view: "BoxView") -> Iterator[None]:
     """
     from cubecore.sandbox.box import opened
 
-    manager = opened(word, view)
-    try:
-        box = manager.__enter__()
-    except CubecoreError as error:
-        if word != AUTO:
-            raise
-        say_unboxed(str(error).partition(";")[0])
+    with ExitStack() as stack:
+        try:
+            box = stack.enter_context(opened(word, view))
+        except CubecoreError as error:
+            if word != AUTO:
+                raise
+            say_unboxed(str(error).partition(";")[0])
+        else:
+            stack.callback(_box.reset, _box.set(box))
         yield
-        return
-    token = _box.set(box)
-    try:
-        yield
-    finally:
-        _box.reset(token)
-        manager.__exit__(None, None, None)
 
 
 def say_unboxed(reason: str) -> None:

@@ -10,7 +10,7 @@ from cubecore.aliases import Json
 from cubecore.answers.judged_batch import JudgedBatch, JudgedRequest
 from cubecore.answers.verdict import FAULT, REQUEST
 from cubecore.errors import CubecoreError
-from cubecore.workflows.judge.batch_requests import BatchRequest
+from cubecore.workflows.judge.batch_requests import BatchRequest, keys_of
 from cubecore.workflows.judge.judge import JudgeFaultError, judge
 from cubecore.workflows.judge.verdict_store import VerdictStore
 
@@ -62,15 +62,15 @@ def judge_batch(
     # Verdicts are known by what was asked, so that the order of the request, an earlier run and two
     # submissions of equal content are all one question to the store.
     begin, count = perf_counter(), jobs or os.cpu_count() or 1
-    keys = [request.key for request in requests]
+    keys = keys_of(requests)
     with VerdictStore.open(store) as kept, _executor(executor, count) as running:
-        found = kept.among(keys)
-        done = {key for key, verdict in found.items() if verdict["outcome"] != FAULT}
+        done = {key for key, outcome in kept.outcomes().items() if outcome != FAULT}
         left = {k: r for k, r in zip(keys, requests, strict=True) if k not in done}
-        on_judged(len(keys) - len(left))
+        before = len(keys) - len(left)
+        on_judged(before)
         for number, (key, told) in enumerate(_judged(running, left, _AHEAD * count), 1):
             kept.add(key, left[key].submission, left[key].task, told)
-            on_judged(len(keys) - len(left) + number)
+            on_judged(before + number)
         verdicts = kept.among(keys)
     lines = [
         JudgedRequest(request.submission, request.task, verdicts[key])

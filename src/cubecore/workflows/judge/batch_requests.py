@@ -6,13 +6,14 @@ the store is not judged again, wherever its files lie now.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.answers.verdict import SCHEMA
-from cubecore.errors import refuse, unable, unreadable
+from cubecore.errors import RequestError, refuse, unable, unreadable
 from cubecore.lazy_dataclass import dataclass
 from cubecore.version import __version__
 from cubecore.workflows.judge.limits import options_of
@@ -29,18 +30,23 @@ class BatchRequest:
     chip: str
     options: Json
 
-    @property
-    def key(self) -> str:
-        """The request by its content: that of the files, the options and cubecore's version.
 
-        Raises
-        ------
-        RequestError
-            If a file cannot be read, or an option does not take its value.
-        """
-        asked = asdict(options_of(self.chip, self.options))
-        told = [SCHEMA, __version__, _digest(self.submission), _digest(self.task), asked]
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+def keys_of(requests: Iterable[BatchRequest]) -> list[str]:
+    """Return each request by its content: that of the files, the options and cubecore's version.
+
+    Raises
+    ------
+    RequestError
+        If a file cannot be read, or an option does not take its value.
+    """
+    # A batch has few tasks: each is read once.
+    digest = cache(_digest)
+    keys = []
+    for each in requests:
+        asked = asdict(options_of(each.chip, each.options))
+        told = [SCHEMA, __version__, digest(each.submission), digest(each.task), asked]
+        keys.append(hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest())
+    return keys
 
 
 def batch_requests(source: str, task: str | None, chip: str, options: Json) -> list[BatchRequest]:
@@ -114,8 +120,6 @@ def _object(line: str, where: str) -> JsonMapping:
 
 
 def _require_options(request: BatchRequest, where: str) -> None:
-    from cubecore.errors import RequestError
-
     try:
         options_of(request.chip, request.options)
     except RequestError as error:

@@ -58,6 +58,10 @@ class VerdictStore:
     def __exit__(self, *_: object) -> None:
         self._connection.close()
 
+    def outcomes(self) -> dict[str, str]:
+        """Return the outcome of each verdict, by key."""
+        return dict(self._connection.execute("SELECT key, outcome FROM verdicts"))
+
     def among(self, keys: Iterable[str]) -> dict[str, Json]:
         """Return the verdicts that there are, by key."""
         asked, found = list(keys), {}
