@@ -86,12 +86,7 @@ class PlanSearch:
 @lru_cache(maxsize=256)
 def solved(asked: PlanSearch) -> tuple[Solution, int]:
     """Return what `timed_plan` does. The latest are kept: steps of a model repeat products."""
-    problem, chip, alternatives, effort = (
-        asked.problem,
-        asked.chip,
-        asked.alternatives,
-        asked.effort,
-    )
+    problem, chip, alternatives = asked.problem, asked.chip, asked.alternatives
     if not can_be_timed(problem, chip):
         return plan_tilings(problem, chip, alternatives, asked.narrowing), 0
     # Three stages: the planner's shortlist, timed as events; the fastest of each group with
@@ -102,10 +97,10 @@ def solved(asked: PlanSearch) -> tuple[Solution, int]:
     count = max(alternatives, few - 1)
     with collecting_seldom():
         solution = plan_tilings(
-            problem, chip, count, asked.narrowing, refine=True, classes=effort.classes
+            problem, chip, count, asked.narrowing, refine=True, classes=asked.effort.classes
         )
         answer, count = retimed(solution, problem, chip, alternatives)
-        return improved(answer, problem, chip, alternatives, effort, count)
+        return improved(answer, problem, chip, alternatives, asked.effort, count)
 
 
 def improved(
