@@ -95,6 +95,9 @@ def test_operators_of_several_extents_are_right(op, shape, a):
 @pytest.mark.parametrize(
     ("op", "shape"),
     [
+        ("attention", "3x16x64x64"),
+        ("attention", "1x128x320x64"),
+        ("attention", "2x32x192x256"),
         ("quant_matmul", "70x192x40"),
         ("weight_quant_matmul", "5x128x64"),
         ("rotary", "3x70x64"),
@@ -114,22 +117,34 @@ def test_operators_in_registers_are_right_on_950(op, shape):
     assert done.verified, done.worst
 
 
+@pytest.mark.parametrize("chip", [None, CHIP_950])
 @pytest.mark.parametrize(
     "shape", ["1x64x1088x128", "2x16x256x64", "1x128x512x64", "1x64x576x128", "1x32x448x256"]
 )
-def test_attention_that_is_two_blocks_ahead_is_right(monkeypatch, shape):
+def test_attention_that_is_two_blocks_ahead_is_right(monkeypatch, shape, chip):
     """Blocks of keys: fewer than it is ahead, as many, more, and a shorter last one."""
     monkeypatch.setattr(named, "AttentionShape", partial(AttentionShape, ahead=2))
-    done = run_operator("attention", shape)
+    done = run_operator("attention", shape, a="bfloat16", chip=chip)
     assert done.findings == ()
     assert done.verified, done.worst
 
 
-def test_a_kernel_that_950_cannot_execute_is_refused():
-    done = cli("run", "--op", "attention", "--shape", "2x32x64x64", "--chip", CHIP_950)
+def test_attention_of_950_hands_over_within_its_ai_cores():
+    """Memory sees Q, K, V and O alone: on A2 scores and more go through it, too."""
+    shape, (heads, queries, keys, width) = "4x64x512x128", (4, 64, 512, 128)
+    given, result = 2 * heads * (queries + 2 * keys) * width, 2 * heads * queries * width
+    on_950 = time_operator("attention", shape, chip=CHIP_950).timeline
+    assert (on_950.read_bytes, on_950.written_bytes) == (given, result)
+    on_a2 = time_operator("attention", shape).timeline
+    assert on_a2.read_bytes > given
+    assert on_a2.written_bytes > result
+
+
+def test_a_chip_without_a_kernel_is_refused():
+    done = cli("run", "--op", "attention", "--shape", "2x32x64x64", "--chip", "Ascend310B4")
     assert done.code == 2
     assert done.err == (
-        "chip must be of architecture 2201 to execute attention, got Ascend950PR_9589 of 3510\n"
+        "chip must be of architecture 2201 or 3510 to execute attention, got Ascend310B4 of 3002\n"
     )
 
 

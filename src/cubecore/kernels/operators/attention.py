@@ -5,10 +5,12 @@ AIVs, each with half the rows, keep the softmax as it grows (`attention_rows`). 
 probabilities and sums pass through global memory, two slots of each for an AI Core; three flags
 count blocks of keys. The AIC multiplies Q K_(j+1)^T before it waits for P_j, so that both sides
 work; with three slots Q K_(j+2)^T, too, as kernels do that are tuned by hand. It is the kernel of
-examples/kernels/flash_attention.py, with shapes as parameters.
+examples/kernels/flash_attention.py, with shapes as parameters. On Ascend 950 the same products hand
+over within the AI Core (`registers.attention`).
 """
 
 from collections.abc import Iterator
+from typing import ClassVar, NamedTuple, Protocol
 
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
@@ -36,7 +38,7 @@ from cubecore.kernels.operators.attention_shape import (
 )
 from cubecore.units import FRACTAL_BYTES, FRACTAL_ROWS
 
-_KEYS_FREE, _VALUES_FREE, _QUERIES_FREE = 0, 3, 6
+_KEYS_FREE, VALUES_FREE, _QUERIES_FREE = 0, 3, 6
 """Events of MTE1 to MTE2: of the slots of K, of those of V and P, of Q."""
 _LEFT_FREE = 2
 """The event of the Cube to MTE1 for Q in L0A; 0 and 1 are those of L0B's slots."""
@@ -44,57 +46,81 @@ _SUM_FREE = 2
 """The event of fixpipe to the Cube for O_j; those before are of S_j's parts."""
 
 
-def attention_launch(shape: AttentionShape, chip: Chip, cores: int | None = None) -> Launch:
-    """Return the launch of attention on the AI Cores of a chip, or on so many of them."""
+Extents = tuple[tuple[int, int], ...]
+"""Heads and blocks of rows of each part of a core's share."""
+
+
+class Rows(Protocol):
+    """The tree of an AIV, and that of the `second` one."""
+
+    def __init__(self, shape: AttentionShape, extents: Extents, *, second: bool = False) -> None:
+        """Write the tree for parts of these extents."""
+
+    def on_core(self, core: int, share: tuple[AttentionPart, ...]) -> CoreProgram:
+        """Return the tree with its slots filled for the parts of a core."""
+
+
+class AttentionTrees(NamedTuple):
+    """The trees of an AIC, and of its AIVs."""
+
+    products: "type[AttentionProducts]"
+    rows: type[Rows]
+
+
+def attention_launch(
+    shape: AttentionShape,
+    chip: Chip,
+    cores: int | None = None,
+    trees_of: AttentionTrees | None = None,
+) -> Launch:
+    """Return the launch of attention on the AI Cores of a chip, or on so many of them.
+
+    Without `trees_of` its trees are A2's.
+    """
+    products, rows = trees_of or AttentionTrees(AttentionProducts, AttentionRows)
     shares = shape.shares(cores or chip.require("aic_count", "attention"))
-    trees: dict[tuple[tuple[int, int], ...], tuple[_Products, AttentionRows, AttentionRows]] = {}
+    trees: dict[Extents, tuple[AttentionProducts, Rows, Rows]] = {}
     programs = []
     for core, share in enumerate(shares):
         extents = tuple((part.heads, part.blocks) for part in share)
         made = trees.get(extents)
         if made is None:
             made = (
-                _Products(shape, extents),
-                AttentionRows(shape, extents),
-                AttentionRows(shape, extents, second=True),
+                products(shape, extents),
+                rows(shape, extents),
+                rows(shape, extents, second=True),
             )
             trees[extents] = made
         programs += [tree.on_core(core, share) for tree in made]
-    return Launch(tuple(_tensors(shape, len(shares))), tuple(programs), BASIC)
+    tensors = _tensors(shape, len(shares), products.in_memory)
+    return Launch(tuple(tensors), tuple(programs), BASIC)
 
 
-def _tensors(shape: AttentionShape, cores: int) -> Iterator[TensorSpec]:
+def _tensors(shape: AttentionShape, cores: int, in_memory: tuple[str, ...]) -> Iterator[TensorSpec]:
     yield TensorSpec("q", shape.q_bytes)
     yield TensorSpec("k", shape.kv_bytes)
     yield TensorSpec("v", shape.kv_bytes)
     yield TensorSpec("y", shape.q_bytes, output=True)
-    for name, size in shape.workspace.items():
-        yield TensorSpec(name, shape.slots * cores * size, output=True)
+    for name in in_memory:
+        yield TensorSpec(name, shape.slots * cores * shape.workspace[name], output=True)
 
 
-class _Products:
-    """The AIC's tree."""
+class AttentionProducts:
+    """The AIC's tree; `in_memory` is what it and its AIVs hand over in global memory."""
 
-    def __init__(self, shape: AttentionShape, extents: tuple[tuple[int, int], ...]) -> None:
+    in_memory: ClassVar[tuple[str, ...]] = ("scores", "chances", "values")
+    a_layout: ClassVar[str] = "ZZ"
+
+    def __init__(self, shape: AttentionShape, extents: Extents) -> None:
         self.shape, self.builder = shape, Builder(f"attention_{shape.name}", BASIC)
         b, s = self.builder, shape
         self.flags = Flags(b)
         self.slots: list[dict[str, Var]] = []
-        self.made = {name: b.slot(name) for name in s.workspace}
-        # L1 from byte 0 on: Q, then slots of K_j, V_j and P_j, so that one is loaded while another
-        # one is multiplied. L0A: Q for all key blocks, then two slots of P_j's parts.
-        # L0C: both parts of S_j in float32, then O_j.
-        size, at = s.dtype.size_bytes, 0
-        places = {}
-        for name, bytes_each, count in (
-            ("q", s.rows * s.width * size, 1),
-            ("k", s.block * s.width * size, s.slots),
-            ("v", s.block * s.width * size, s.slots),
-            ("p", s.rows * s.block * size, s.slots),
-        ):
-            places[name] = (at, bytes_each)
-            at += bytes_each * count
-        self.l1 = places
+        self.made = {name: b.slot(name) for name in self.in_memory}
+        # L0A: Q for all key blocks, then two slots of P_j's parts. L0C: both parts of S_j in
+        # float32, then O_j.
+        size = s.dtype.size_bytes
+        self.l1 = s.l1_places
         self.q_l0, self.p_l0 = 0, s.rows * s.width * size
         self.p_apart = s.rows * s.part * size
         self.b_apart = s.part * s.width * size
@@ -103,7 +129,7 @@ class _Products:
         self.l0 = b.scalar("l0")
         # All slots are free at first: their flags are raised before the loops and lowered behind
         # them, so that the loops need no case for the first turn.
-        up = [("MTE1", "MTE2", first + n) for first in (0, _VALUES_FREE) for n in range(s.slots)]
+        up = [("MTE1", "MTE2", first + n) for first in (0, VALUES_FREE) for n in range(s.slots)]
         up += [("MTE1", "MTE2", _QUERIES_FREE)]
         up += [("M", "MTE1", event) for event in range(_LEFT_FREE + 1)]
         up += [("FIX", "M", event) for event in range(_SUM_FREE + 1)]
@@ -162,20 +188,20 @@ class _Products:
         s, b, flags = self.shape, self.builder, self.flags
         size = s.dtype.size_bytes
         at = block * (s.block * s.width * size)
-        for name, free, matrix in zip("kv", (_KEYS_FREE, _VALUES_FREE), matrices, strict=True):
+        for name, free, matrix in zip("kv", (_KEYS_FREE, VALUES_FREE), matrices, strict=True):
             flags.wait("MTE1", "MTE2", slot + free)
             for start, length in s.parts(keys):
                 away = start * s.width * size
                 self._fractals(self._l1(name, slot) + away, matrix + at + away, length, s.width)
             if name == "k":
                 flags.set("MTE2", "MTE1", slot)
+        self.values_loaded(slot)
         # K_j is there; V_j may still be under way, and is waited for with P_j in `_values`.
         flags.wait("MTE2", "MTE1", slot)
         if first:
             flags.wait("M", "MTE1", _LEFT_FREE)
-            self._left(self.q_l0, Expr(self.l1["q"][0]), s.width)
+            self.load_left(self.q_l0, Expr(self.l1["q"][0]), s.width)
             flags.set("MTE1", "MTE2", _QUERIES_FREE)
-        made = Expr.of(self.made["scores"]) + slot * s.workspace["scores"]
         for number, (start, length) in enumerate(s.parts(keys)):
             into = self._next()
             source = self._l1("k", slot) + start * s.width * size
@@ -189,28 +215,25 @@ class _Products:
             tile = Expr(4 * s.rows * start)
             self._multiply(tile, Expr(self.q_l0), into, s.rows, s.width, length, start=True)
             flags.set("M", "MTE1", into)
-            self._store(made + 4 * start, tile, length, s.block, number)
+            self._store("scores", slot, start, tile, length, number)
             self._step()
         flags.set("MTE1", "MTE2", slot + _KEYS_FREE)
-        b.issue(FftsCrossCoreSync(on="FIX", mode=2, flag_id=SCORES))
+        self.signal(SCORES)
 
     def _values(self, keys: int) -> None:
         """Multiply P_j by V_j."""
-        s, b, flags = self.shape, self.builder, self.flags
+        s, flags = self.shape, self.flags
         size, slot = s.dtype.size_bytes, self.turn.value
-        b.issue(WaitFlagDev(flag_id=CHANCES))
-        chances = Expr.of(self.made["chances"]) + slot * s.workspace["chances"]
+        self.take_chances(slot, keys)
+        flags.wait("MTE2", "MTE1", slot + VALUES_FREE)
         p = self._l1("p", slot)
-        self._fractals(p, chances, s.rows, keys, pitch=s.block)
-        flags.set("MTE2", "MTE1", slot + _VALUES_FREE)
-        flags.wait("MTE2", "MTE1", slot + _VALUES_FREE)
         flags.wait("FIX", "M", _SUM_FREE)
         for start, length in s.parts(keys):
             # O_j = the sum over the parts of P_j's columns and V_j's rows; the first part starts
             # it.
             into = self._next()
             left = into * self.p_apart + self.p_l0
-            self._left(left, p + start * s.rows * size, length)
+            self.load_left(left, p + start * s.rows * size, length)
             source = self._l1("v", slot) + start * s.width * size
             self._turned(into * self.b_apart, source, length)
             flags.set("MTE1", "M", into)
@@ -219,11 +242,38 @@ class _Products:
             self._multiply(total, left, into, s.rows, length, s.width, start=start == 0)
             flags.set("M", "MTE1", into)
             self._step()
-        flags.set("MTE1", "MTE2", slot + _VALUES_FREE)
-        values = Expr.of(self.made["values"]) + slot * s.workspace["values"]
-        self._store(values, Expr(self.o_l0), s.width, s.width, _SUM_FREE)
-        b.issue(FftsCrossCoreSync(on="FIX", mode=2, flag_id=VALUES))
+        flags.set("MTE1", "MTE2", slot + VALUES_FREE)
+        self._store("values", slot, 0, Expr(self.o_l0), s.width, _SUM_FREE)
+        self.signal(VALUES)
         self.turn.set((self.turn.value + 1) % s.slots)
+
+    def values_loaded(self, slot: Expr) -> None:
+        """Note nothing: P_j, which MTE2 loads behind V_j, says that both are there."""
+
+    def take_chances(self, slot: Expr, keys: int) -> None:
+        """Wait for P_j, and load it."""
+        s = self.shape
+        self.builder.issue(WaitFlagDev(flag_id=CHANCES))
+        chances = Expr.of(self.made["chances"]) + slot * s.workspace["chances"]
+        self._fractals(self._l1("p", slot), chances, s.rows, keys, pitch=s.block)
+        self.flags.set("MTE2", "MTE1", slot + VALUES_FREE)
+
+    def signal(self, flag: int) -> None:
+        """Tell the AIVs that a tile is theirs."""
+        self.builder.issue(FftsCrossCoreSync(on="FIX", mode=2, flag_id=flag))
+
+    def hand_over(self, name: str, slot: Expr, start: int, tile: Expr, columns: int) -> None:
+        """Write a tile to the AIVs' rows, from their column `start` on."""
+        into = Expr.of(self.made[name]) + slot * self.shape.workspace[name] + 4 * start
+        store = CopyMatrixCcToGm(
+            src_type=element_type("float32"),
+            n_size=columns,
+            m_size=self.shape.rows,
+            dst_stride=self.shape.columns_of(name),
+            src_stride=self.shape.rows,
+            nz2nd_en=True,
+        )
+        self.builder.issue(store, into, tile)
 
     def _l1(self, name: str, slot: Expr) -> Expr:
         at, apart = self.l1[name]
@@ -250,7 +300,7 @@ class _Products:
         )
         self.builder.issue(load, into, source)
 
-    def _left(self, into: Expr | int, matrix: Expr, columns: int) -> None:
+    def load_left(self, into: Expr | int, matrix: Expr, columns: int) -> None:
         """Move all rows of some columns from L1 to L0A, row of fractals by row."""
         down, across = self.shape.rows // FRACTAL_ROWS, columns // FRACTAL_ROWS
         move = LoadCbufToCa(repeat=across, src_stride=down)
@@ -271,7 +321,14 @@ class _Products:
     ) -> None:
         dtype, wide = self.shape.dtype, element_type("float32")
         product = Mad(
-            m=m, k=k, n=n, a_type=dtype, b_type=dtype, c_type=wide, c_matrix_init_val=start
+            m=m,
+            k=k,
+            n=n,
+            a_type=dtype,
+            b_type=dtype,
+            c_type=wide,
+            c_matrix_init_val=start,
+            a_layout=self.a_layout,
         )
         self.builder.issue(product, tile, left, right * self.b_apart)
         # Small products that follow each other on one tile of L0C are not kept in order by the Cube
@@ -279,17 +336,11 @@ class _Products:
         if costs.are_dependent(m, n):
             self.builder.issue(PipeBarrier(on="M"))
 
-    def _store(self, into: Expr, tile: Expr, columns: int, pitch: int, event: int) -> None:
-        """Write a tile once it is summed, in rows that begin `pitch` elements apart."""
+    def _store(
+        self, name: str, slot: Expr, start: int, tile: Expr, columns: int, event: int
+    ) -> None:
+        """Hand a tile over once it is summed."""
         self.flags.set("M", "FIX", event)
         self.flags.wait("M", "FIX", event)
-        store = CopyMatrixCcToGm(
-            src_type=element_type("float32"),
-            n_size=columns,
-            m_size=self.shape.rows,
-            dst_stride=pitch,
-            src_stride=self.shape.rows,
-            nz2nd_en=True,
-        )
-        self.builder.issue(store, into, tile)
+        self.hand_over(name, slot, start, tile, columns)
         self.flags.set("FIX", "M", event)

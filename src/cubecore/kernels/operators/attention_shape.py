@@ -117,6 +117,28 @@ class AttentionShape:
             "values": 4 * self.rows * self.width,
         }
 
+    def columns_of(self, name: str) -> int:
+        """Return the columns of a row of what AIC and AIVs hand over."""
+        return self.width if name == "values" else self.block
+
+    @property
+    def l1_places(self) -> Mapping[str, tuple[int, int]]:
+        """Where Q lies in L1, and slots of K_j, V_j and P_j: the first byte, and bytes of each.
+
+        There are slots so that one is loaded while another one is multiplied.
+        """
+        size, at = self.dtype.size_bytes, 0
+        places = {}
+        for name, bytes_each, count in (
+            ("q", self.rows * self.width * size, 1),
+            ("k", self.block * self.width * size, self.slots),
+            ("v", self.block * self.width * size, self.slots),
+            ("p", self.rows * self.block * size, self.slots),
+        ):
+            places[name] = (at, bytes_each)
+            at += bytes_each * count
+        return places
+
     @property
     def operations(self) -> int:
         """Multiplications and additions of the products."""

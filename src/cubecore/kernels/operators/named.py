@@ -20,6 +20,7 @@ from cubecore.kernels.operators.products.weights import (
     product_launch,
     weight_quant_launch,
 )
+from cubecore.kernels.operators.registers.attention import register_attention
 from cubecore.kernels.operators.registers.copies import with_copies_of_3510
 from cubecore.kernels.operators.registers.launch import register_launch
 from cubecore.kernels.operators.registers.moe import RegisterMoe
@@ -41,7 +42,7 @@ class NamedOperator:
 
     `inputs` has the sizes of each input; `elements` what a run has to compute; `rows` is True
     where a result depends on a row, or on more. `cores` is ``vector`` or ``mix``, `result` the
-    tensor that is compared. `executed_on` are the architectures that can run its kernel.
+    tensor that is compared.
     """
 
     op: str
@@ -53,7 +54,6 @@ class NamedOperator:
     build: Callable[..., Launch]
     cores: str = "vector"
     result: str = "y"
-    executed_on: tuple[str, ...] = (A2, ASCEND_950)
 
     @property
     def text(self) -> str:
@@ -68,8 +68,8 @@ class NamedOperator:
         RequestError
             If no kernel of the operator is for the chip.
         """
-        if chip.arch not in self.executed_on:
-            need = f"be of architecture {' or '.join(self.executed_on)} to execute {self.op}"
+        if chip.arch not in (A2, ASCEND_950):
+            need = f"be of architecture {A2} or {ASCEND_950} to execute {self.op}"
             raise refuse("chip", need, f"{chip.name} of {chip.arch}")
         return self.timed_launch(chip)
 
@@ -157,6 +157,12 @@ def _of(chip: Chip, in_registers: type[T]) -> type[T] | None:
     return in_registers if chip.arch == ASCEND_950 else None
 
 
+def attention_on(shape: AttentionShape, chip: Chip, cores: int | None = None) -> Launch:
+    """Return the launch of attention as a chip's cores hand over: in memory, or within AI Cores."""
+    launch = register_attention if chip.arch == ASCEND_950 else attention_launch
+    return launch(shape, chip, cores)
+
+
 def _attention(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
     if dtype.name not in _NARROW:
         raise refuse("--a", f"be {' or '.join(_NARROW)} of attention", repr(dtype.name))
@@ -165,11 +171,10 @@ def _attention(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
     inputs = {"q": (heads, queries, width)} | dict.fromkeys("kv", (heads, keys, width))
 
     def build(chip: Chip) -> Launch:
-        return attention_launch(shape, chip)
+        return attention_on(shape, chip)
 
     work = heads * queries * keys
-    about = (inputs, work, True, build)
-    return NamedOperator("attention", extents, dtype, *about, cores="mix", executed_on=(A2,))
+    return NamedOperator("attention", extents, dtype, inputs, work, True, build, cores="mix")
 
 
 def _rotary(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:

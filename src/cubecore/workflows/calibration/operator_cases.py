@@ -3,11 +3,16 @@
 from cubecore.chips import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.kernels.elementwise import Elementwise, elementwise_launch
-from cubecore.kernels.operators.attention import attention_launch
 from cubecore.kernels.operators.attention_shape import KEYS as ATTENTION_KEYS
 from cubecore.kernels.operators.attention_shape import AttentionShape, whole_queries
 from cubecore.kernels.operators.functions import FUNCTIONS
-from cubecore.kernels.operators.named import A2, counts_of, operator_names, operator_of
+from cubecore.kernels.operators.named import (
+    A2,
+    attention_on,
+    counts_of,
+    operator_names,
+    operator_of,
+)
 from cubecore.units import DATA_BLOCK_BYTES, align_up, ceil_div
 from cubecore.workflows.calibration.cases import CalibrationCase, Notes, Unmapped, as_measured
 from cubecore.workflows.calibration.columns import ATTENTION, ELEMENTWISE, is_extent
@@ -109,7 +114,7 @@ def _attention_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
         notes.add("two blocks of keys ahead, as in kernels tuned by hand")
     shape = AttentionShape(*extents, _type(point), ahead=1 + by_hand)
     chip.require("cross_core_cycles", "timing")
-    launch = as_measured(point, lambda: attention_launch(shape, chip), notes)
+    launch = as_measured(point, lambda: attention_on(shape, chip), notes)
     return CalibrationCase(chip, launch, ATTENTION, assumed=notes.done())
 
 
