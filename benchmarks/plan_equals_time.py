@@ -62,7 +62,7 @@ def main(count=300):
     for number, keys in enumerate(products(count + WARM)):
         request = make_request(None, None, keys)
         problem, chip = request.problem, request.chip
-        found, search = clocked(lambda p=problem, c=chip: plan_tilings(p, c, 5, None))
+        found, search = clocked(lambda p=problem, c=chip: plan_tilings(p, c, 5))
         tiling = found.best.tiling
         _, timing = clocked(lambda p=problem, t=tiling, c=chip: launch_time(p, t, c))
         line, tree = clocked(lambda p=problem, t=tiling, c=chip: TimedProduct(p, t, c).line)

@@ -112,6 +112,10 @@ class NoLegalTilingError(CubecoreError):
     """A well-formed problem for which no tiling satisfies every rule (exit code 1)."""
 
 
+class InfeasibleError(NoLegalTilingError):
+    """The same, proven before a search; what excludes each other is not known yet."""
+
+
 class DeadlockError(CubecoreError):
     """Cores or pipes that all wait for each other; the violation names the cycle (exit code 1)."""
 

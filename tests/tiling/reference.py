@@ -2,11 +2,10 @@
 
 import statistics
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 
 from cubecore.errors import CubecoreError
 from cubecore.planning.event_ranking import can_be_timed, timed, timed_plan
-from cubecore.planning.narrowing import narrowing
 from cubecore.tiling.cost.closed_form import predict
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
@@ -88,8 +87,7 @@ class Beside:
         """Their time over that of `plan`, as `time` says; by the closed form where it cannot."""
         if not can_be_timed(self.problem, self.chip):
             return self.ratio
-        why = partial(narrowing, self.problem, None)
-        ours, _ = timed_plan(self.problem, self.chip, 0, why)
+        ours, _ = timed_plan(self.problem, self.chip, 0)
         theirs = Ranked(self.theirs, predict(self.theirs, self.problem, self.chip))
         told = timed(theirs, self.problem, self.chip)
         return told.predicted.cycles / ours.best.predicted.cycles

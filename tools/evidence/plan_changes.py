@@ -21,7 +21,6 @@ import statistics
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,6 @@ from cubecore.chips.model import Chip
 from cubecore.errors import CubecoreError
 from cubecore.kernels.matmul.clock.launch import launch_time
 from cubecore.planning.event_ranking import can_be_timed, timed_plan, timed_tiling
-from cubecore.planning.narrowing import narrowing
 from cubecore.tiling.cost.chunk_columns import least_cycles
 from cubecore.tiling.cost.chunk_walk import walked_cycles
 from cubecore.tiling.cost.closed_form import cost
@@ -236,7 +234,7 @@ class Answered:
 
     def line(self, number: int) -> dict[str, Any]:
         """Return the line of the answer: how much longer theirs takes than our plan."""
-        ours, _ = timed_plan(self.problem, self.chip, 0, partial(narrowing, self.problem, None))
+        ours, _ = timed_plan(self.problem, self.chip, 0)
         own = ours.best.predicted.cycles
         theirs = timed_tiling(self.theirs, self.problem, self.chip).predicted.cycles
         faster = round(1 - theirs / own, 5)

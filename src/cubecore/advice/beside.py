@@ -13,7 +13,7 @@ from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import CubecoreError
 from cubecore.kernels.matmul.clock.launch import is_known
 from cubecore.lazy_dataclass import dataclass
-from cubecore.planning.event_ranking import can_be_timed, narrowing_of, plan_of
+from cubecore.planning.event_ranking import can_be_timed, plan_of
 from cubecore.planning.planner import plan_tilings
 from cubecore.planning.timed_product import TimedProduct
 from cubecore.tiling.cost.closed_form import lower_bound
@@ -81,7 +81,7 @@ def _faster(request: TilingRequest, what: str, changes: JsonMapping, cycles: int
             return None
         # Trees take long to walk: only where the closed form leaves a chance.
         if not is_known(problem, chip):
-            likely = plan_tilings(problem, chip, 0, narrowing_of(other))
+            likely = plan_tilings(problem, chip, 0)
             if likely.best.predicted.cycles >= limit:
                 return None
         solution, _ = plan_of(other, 0, "quick")

@@ -1,12 +1,12 @@
 """Plans told by the event timing: what `plan` says of a tiling is what `time` says."""
 
-from dataclasses import field, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from cubecore.arrays import collecting_seldom
 from cubecore.chips.model import Chip
-from cubecore.errors import RequestError
+from cubecore.errors import InfeasibleError, RequestError
 from cubecore.kernels.matmul.clock.launch import is_known, launch_time
 from cubecore.kernels.matmul.launch import require_supported
 from cubecore.kernels.runnable import require_timed
@@ -22,9 +22,7 @@ from cubecore.tiling.solver.solver import Ranked, Solution
 from cubecore.timing.pipes.queues import DEVICE_MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from cubecore.tiling.repair.infeasibility import Narrowing
+    from collections.abc import Mapping
 
 SHORTLIST = 6
 """Tilings that the planner puts first and that are timed; variants of the fastest are as well."""
@@ -41,46 +39,42 @@ START_UP, MEMORY = "start-up", "HBM"
 def plan_of(
     request: TilingRequest, alternatives: int, search: str = STANDARD
 ) -> tuple[Solution, int]:
-    """Return `timed_plan` of a request; raises `NoLegalTilingError` as it does."""
-    why = narrowing_of(request)
-    return timed_plan(request.problem, request.chip, alternatives, why, search)
+    """Return `timed_plan` of a request, and where it has none, what excludes each other.
 
-
-def narrowing_of(request: TilingRequest) -> "Callable[[], Narrowing]":
-    """Return what tells what a request narrows, where it has to be said why there is no plan."""
-
-    def narrowed() -> "Narrowing":
+    Raises
+    ------
+    NoLegalTilingError
+        As `timed_plan`; a `ConflictError` in place of an `InfeasibleError`.
+    """
+    problem, chip = request.problem, request.chip
+    try:
+        return timed_plan(problem, chip, alternatives, search)
+    except InfeasibleError as error:
         from cubecore.planning.narrowing import narrowing
+        from cubecore.tiling.repair.infeasibility import explained
 
-        return narrowing(request.problem, request.settings)
-
-    return narrowed
+        raise explained(error, narrowing(problem, request.settings)) from None
 
 
 def timed_plan(
-    problem: Problem,
-    chip: Chip,
-    alternatives: int,
-    narrowing: "Callable[[], Narrowing]",
-    search: str = STANDARD,
+    problem: Problem, chip: Chip, alternatives: int, search: str = STANDARD
 ) -> tuple[Solution, int]:
     """Return what `plan_tilings` finds, as the event timing has it, and how many were timed.
 
     `search` names an `Effort`. Where `time` does not take the problem or the chip, none is timed:
     the closed form's answer stands.
     """
-    return solved(PlanSearch(problem, chip, alternatives, effort_named(search), narrowing))
+    return solved(PlanSearch(problem, chip, alternatives, effort_named(search)))
 
 
 @dataclass(frozen=True, slots=True)
 class PlanSearch:
-    """A search for a plan: all that its result depends on, and how a failure is explained."""
+    """A search for a plan: all that its result depends on."""
 
     problem: Problem
     chip: Chip
     alternatives: int
     effort: Effort
-    narrowing: "Callable[[], Narrowing]" = field(compare=False)
 
 
 @lru_cache(maxsize=256)
@@ -88,7 +82,7 @@ def solved(asked: PlanSearch) -> tuple[Solution, int]:
     """Return what `timed_plan` does. The latest are kept: steps of a model repeat products."""
     problem, chip, alternatives = asked.problem, asked.chip, asked.alternatives
     if not can_be_timed(problem, chip):
-        return plan_tilings(problem, chip, alternatives, asked.narrowing), 0
+        return plan_tilings(problem, chip, alternatives), 0
     # Three stages: the planner's shortlist, timed as events; the fastest of each group with
     # variants; then a local search from the best one. Each sees only what the one before left near.
     few = SHORTLIST if is_known(problem, chip) else WALKED
@@ -96,9 +90,7 @@ def solved(asked: PlanSearch) -> tuple[Solution, int]:
         few = UNREFINED
     count = max(alternatives, few - 1)
     with collecting_seldom():
-        solution = plan_tilings(
-            problem, chip, count, asked.narrowing, refine=True, classes=asked.effort.classes
-        )
+        solution = plan_tilings(problem, chip, count, refine=True, classes=asked.effort.classes)
         answer, count = retimed(solution, problem, chip, alternatives)
         return improved(answer, problem, chip, alternatives, asked.effort, count)
 

@@ -28,9 +28,7 @@ from cubecore.tiling.solver.solver import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from cubecore.tiling.repair.infeasibility import Narrowing
+    from collections.abc import Iterable
 
 _GUIDES = (("singleCoreM", "singleCoreN", "singleCoreK"), ("baseM", "baseN", "baseK"))
 """Fields of a tiling known to be legal that the solver is given where it finds none by itself."""
@@ -40,24 +38,23 @@ def plan_tilings(
     problem: Problem,
     chip: Chip,
     count: int,
-    narrowing: "Callable[[], Narrowing]",
     *,
     refine: bool = False,
     classes: int = 0,
 ) -> Solution:
     """Return the best tiling of a problem with every option, and up to `count` alternatives.
 
-    `chip` has the problem's budget, and is known to multiply it (`validate`). `narrowing` gives
-    what can be left out of the request to say what conflicts. The prediction is of the shared K:
-    what a longer Ka or Kb holds besides is not read. `refine` and `classes`
-    as `solve_plannable` has them.
+    `chip` has the problem's budget, and is known to multiply it (`validate`). The prediction is of
+    the shared K: what a longer Ka or Kb holds besides is not read. `refine` and `classes` as
+    `solve_plannable` has them.
 
     Raises
     ------
     RequestError
         If L1 does not hold the part of the batch that a call computes.
     NoLegalTilingError
-        If no tiling is legal; a `ConflictError` where the reason is known.
+        If no tiling is legal; an `InfeasibleError` where that is proven, which
+        `tiling.repair.infeasibility.explained` turns into the constraints that conflict.
     """
     require_plannable(problem)
     shared = over_shared_k(problem)
@@ -65,7 +62,7 @@ def plan_tilings(
     # A proof that nothing is legal is cheap next to an exhausted search, so that requests that
     # narrow fields, or whose smallest tiling breaks a rule, are settled first.
     may_be_infeasible = _may_be_infeasible(problem, chip)
-    plannable = _find_any_legal(problem, chip, narrowing) if may_be_infeasible else None
+    plannable = _find_any_legal(problem, chip) if may_be_infeasible else None
     try:
         solution = solve_plannable(
             shared,
@@ -78,28 +75,23 @@ def plan_tilings(
         )
         return _with_batch_and_k(solution, problem, chip)
     except NoLegalTilingError:
-        plannable = plannable if may_be_infeasible else _find_any_legal(problem, chip, narrowing)
+        plannable = plannable if may_be_infeasible else _find_any_legal(problem, chip)
         if plannable is None:
             raise
         return _near_known_legal(problem, chip, count, plannable, refine=refine)
 
 
-def _find_any_legal(
-    problem: Problem, chip: Chip, narrowing: "Callable[[], Narrowing]"
-) -> TCubeTiling | None:
+def _find_any_legal(problem: Problem, chip: Chip) -> TCubeTiling | None:
     """Return a tiling that is legal, None where none is found and none is excluded.
 
     Raises
     ------
-    ConflictError
-        If no tiling is legal, with the reason.
+    InfeasibleError
+        If no tiling is legal.
     """
-    from cubecore.tiling.repair.infeasibility import Conflict, ConflictError, why_no_plan
+    from cubecore.tiling.repair.infeasibility import any_legal
 
-    settled = why_no_plan(narrowing(), problem.fix)
-    if isinstance(settled, Conflict):
-        raise ConflictError(problem, chip, settled) from None
-    return settled
+    return any_legal(problem, chip)
 
 
 def over_shared_k(problem: Problem) -> Problem:

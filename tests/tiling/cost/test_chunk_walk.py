@@ -39,7 +39,7 @@ def test_walks_are_near_the_event_timing():
     source, ratios = random.Random(5), []
     for _ in range(12):
         request = drawn(source)
-        found = plan_tilings(request.problem, request.chip, 5, None)
+        found = plan_tilings(request.problem, request.chip, 5)
         tilings = [ranked.tiling for ranked in (found.best, *found.alternatives)]
         cycles, least = walked(request, tilings, 96)
         for tiling, near, floor in zip(tilings, cycles, least, strict=True):
@@ -58,7 +58,7 @@ def test_walks_of_two_clients_are_near_the_event_timing():
     source, ratios = random.Random(8), []
     for _ in range(12):
         request = drawn(source, CHIPS[:3], launch="mix")
-        found = plan_tilings(request.problem, request.chip, 5, None)
+        found = plan_tilings(request.problem, request.chip, 5)
         tilings = [ranked.tiling for ranked in (found.best, *found.alternatives)]
         cycles, least = walked(request, tilings, 256)
         for tiling, near, floor in zip(tilings, cycles, least, strict=True):
@@ -75,7 +75,7 @@ def test_an_operand_that_stays_in_one_buffer_is_walked_first():
     source, told = random.Random(3), 0
     for _ in range(20):
         request = drawn(source)
-        best = plan_tilings(request.problem, request.chip, 0, None).best.tiling
+        best = plan_tilings(request.problem, request.chip, 0).best.tiling
         whole = -(-best.singleCoreK // best.baseK)
         tiling = replace(
             best, iterateOrder=0, baseM=-(-best.singleCoreM // 16) * 16, stepM=1, stepKa=whole,
@@ -91,7 +91,7 @@ def test_an_operand_that_stays_in_one_buffer_is_walked_first():
 
 def test_a_long_walk_goes_on_at_its_pace():
     request = make_request(None, None, {"m": 64, "n": 16384, "k": 4096, "trans_b": True})
-    found = plan_tilings(request.problem, request.chip, 3, None)
+    found = plan_tilings(request.problem, request.chip, 3)
     tilings = [ranked.tiling for ranked in (found.best, *found.alternatives)]
     short, whole = (walked(request, tilings, most)[0] for most in (96, 100_000))
     assert np.allclose(short, whole, rtol=0.03)
@@ -104,8 +104,7 @@ def test_tilings_are_refined_to_faster_ones():
         request = drawn(source)
         problem, chip = request.problem, request.chip
         first, refined = (
-            plan_tilings(problem, chip, 0, None, refine=refine).best.tiling
-            for refine in (False, True)
+            plan_tilings(problem, chip, 0, refine=refine).best.tiling for refine in (False, True)
         )
         times = [launch_time(problem, tiling, chip).cycles for tiling in (first, refined)]
         gains.append(times[0] / times[1])

@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 
 import cubecore
-from cubecore.errors import CubecoreError
+from cubecore.errors import CubecoreError, InfeasibleError
 from cubecore.planning.narrowing import narrowing
 from cubecore.tiling.model.field_limits import NO_LIMITS, PLANNED_FIELDS, FieldLimits, Limits
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.repair.infeasibility import (
-    Conflict,
     Constraint,
     Narrowing,
+    any_legal,
     find_conflict,
-    why_no_plan,
 )
 from cubecore.tiling.rules.checker import check_tiling, rule_named
 from cubecore.tiling.rules.model import RuleCase
@@ -276,8 +275,12 @@ def claimed(keys, seed):
     case = RuleCase(
         replace(t, **spoiled), p, narrow.narrowed({c.name for c in narrow.constraints})[1]
     )
-    answers = why_no_plan(narrow, wanted), find_conflict(case, asked, narrow)
-    return [str(answer) for answer in answers if isinstance(answer, Conflict)]
+    try:
+        any_legal(replace(p, fix=wanted), case.chip)
+    except InfeasibleError as error:
+        return [str(error)]
+    conflict = find_conflict(case, asked, narrow)
+    return [] if conflict is None else [str(conflict)]
 
 
 LENGTH_IN_UB = {

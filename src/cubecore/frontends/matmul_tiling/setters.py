@@ -13,19 +13,19 @@ For code that is ported: `MatmulApiTiling` (one core), `MultiCoreMatmulTiling` a
 """
 
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 from cubecore.aliases import Json
 from cubecore.chips import Chip, chip, default_chip
 from cubecore.dtypes import element_type
-from cubecore.errors import refuse, unable
+from cubecore.errors import InfeasibleError, refuse, unable
 from cubecore.frontends.matmul_tiling.requested import FORMATS, FROM, RequestedTiling, number, word
 from cubecore.planning.event_ranking import timed_plan
 from cubecore.tiling.model.choices import LAUNCHES
 from cubecore.tiling.model.core_grid import batch_groups
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.tiling.repair.infeasibility import explained
 from cubecore.tiling.rules.capabilities import validate
 from cubecore.tiling.solver.solver import Solution
 from cubecore.units import ceil_div
@@ -325,8 +325,10 @@ class MatmulApiTilingBase:
         wanted = replace(problem, fix=asked.wanted())
         chip = asked.budgeted(self._chip)
         validate(wanted, chip)
-        narrowing = partial(asked.narrowing, problem, self._chip)
-        self._solution, _ = timed_plan(wanted, chip, ALTERNATIVES, narrowing)
+        try:
+            self._solution, _ = timed_plan(wanted, chip, ALTERNATIVES)
+        except InfeasibleError as error:
+            raise explained(error, asked.narrowing(wanted, self._chip)) from None
         m, n, ka, kb = asked.org or (problem.m, problem.n, problem.k, problem.k)
         whole = {"M": m, "N": n, "Ka": ka, "Kb": kb}
         self._answer = replace(self._solution.best.tiling, **whole, **asked.fields)

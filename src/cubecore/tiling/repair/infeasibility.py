@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from cubecore.aliases import Json
 from cubecore.chips import Chip
-from cubecore.errors import NoLegalTilingError, Violation
+from cubecore.errors import InfeasibleError, NoLegalTilingError, Violation
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
 from cubecore.tiling.model.problem import Problem
@@ -83,6 +83,10 @@ class Narrowing:
     narrowed: Callable[[Collection[str]], tuple[Problem, Chip]]
 
 
+def _subject(problem: Problem, chip: Chip) -> str:
+    return f"{problem.m} x {problem.n} x {problem.k} on {chip.name}"
+
+
 class ConflictError(NoLegalTilingError):
     """No tiling is legal, and `conflict` says which constraints see to that (exit code 1)."""
 
@@ -93,7 +97,7 @@ class ConflictError(NoLegalTilingError):
             f"{', '.join(most)} and {last} exclude each other" if most else f"{last} excludes all"
         )
         remedy = "drop any one of them" if most and conflict.minimal else ""
-        subject = f"{problem.m} x {problem.n} x {problem.k} on {chip.name}"
+        subject = _subject(problem, chip)
         sentence = f"no legal tiling for {subject}: {reason}"
         super().__init__([Violation(subject, "", "", remedy, sentence)])
 
@@ -107,17 +111,32 @@ class ConflictError(NoLegalTilingError):
         return super().to_json() | {"rule": self.rule, "conflict": self.conflict.to_json()}
 
 
-def why_no_plan(
-    narrowing: Narrowing, wanted: FieldLimits = NO_LIMITS
-) -> Conflict | TCubeTiling | None:
-    """Return the constraints that leave a request without a plan, or a tiling that there is.
+def any_legal(problem: Problem, chip: Chip) -> TCubeTiling | None:
+    """Return a legal tiling of a problem whose fields are as it fixes them; None if none is found.
 
-    None if the search ends without either. Everything that the request narrows is in `narrowing`;
-    `wanted` is asked of the tiling's fields.
+    Raises
+    ------
+    InfeasibleError
+        If it is proven that there is none.
+    """
+    as_asked = Narrowing((), lambda _: (problem, chip))
+    verdict = _deletion(least(problem, chip), (), as_asked, problem.fix).whole()
+    if verdict.rules is None:
+        return verdict.tiling
+    subject = _subject(problem, chip)
+    sentence = f"no legal tiling for {subject}"
+    raise InfeasibleError([Violation(subject, "", "", sentence=sentence)])
+
+
+def explained(error: InfeasibleError, narrowing: Narrowing) -> NoLegalTilingError:
+    """Return a failure to plan with the constraints that exclude each other.
+
+    Everything that the request narrows is in `narrowing`, but for what its problem asks of fields.
+    The same error is returned where the search ends without a proof.
     """
     problem, chip = narrowing.narrowed([constraint.name for constraint in narrowing.constraints])
-    deletion = _deletion(least(problem, chip), (), narrowing, wanted)
-    return deletion.run() or deletion.tiling
+    conflict = _deletion(least(problem, chip), (), narrowing, problem.fix).run()
+    return error if conflict is None else ConflictError(problem, chip, conflict)
 
 
 def find_conflict(
@@ -155,7 +174,7 @@ class _Verdict:
 
 
 class _Deletion:
-    """Leaves out constraints one after another; `tiling` satisfies them all, if one is found."""
+    """Leaves out constraints one after another."""
 
     def __init__(
         self,
@@ -166,9 +185,12 @@ class _Deletion:
     ) -> None:
         self.case, self.narrowing, self.wanted = case, narrowing, wanted
         self.constraints = constraints
-        self.tiling: TCubeTiling | None = None
         self.units = CONFLICT_UNITS
         self.read: dict[frozenset[str], tuple[RuleCase, tuple[RuleReads, ...]]] = {}
+
+    def whole(self) -> _Verdict:
+        """Return the verdict on all constraints together."""
+        return self._verdict(self.constraints)
 
     def run(self) -> Conflict | None:
         """Return the conflict; None if there is none, or none is proven."""
@@ -176,9 +198,8 @@ class _Deletion:
         # with all of `pending` is unsatisfiable. A group is left out; if the rest is still
         # unsatisfiable, the proof's own rules say what else may go at once; if not, the group is
         # halved until a single constraint is shown to be needed.
-        verdict = self._verdict(self.constraints)
+        verdict = self.whole()
         if verdict.rules is None:
-            self.tiling = verdict.tiling
             return None
         left = self._charged(self._worth_naming(self.constraints), verdict.rules)
         pending = self._in_turn(left)

@@ -7,7 +7,6 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.kernels.matmul.clock.launch import launch_time
-from cubecore.planning.narrowing import narrowing
 from cubecore.planning.planner import plan_tilings
 from cubecore.planning.timed_product import TimedProduct
 from cubecore.tiling.model.tcubetiling import TCubeTiling
@@ -101,7 +100,7 @@ def large(source):
 def tilings(source, request):
     """Yield legal tilings: some that the planner finds, and changes of them."""
     problem = request.problem
-    found = plan_tilings(problem, request.chip, 3, lambda: narrowing(problem, None))
+    found = plan_tilings(problem, request.chip, 3)
     for ranked in (found.best, *found.alternatives):
         tiling = ranked.tiling
         yield tiling
@@ -175,7 +174,7 @@ def test_what_recurs_is_skipped_with_the_same_answer():
     request = make_request(None, None, keys)
     tiling = TCubeTiling.from_json(
         {
-            **plan_tilings(request.problem, request.chip, 0, None).best.tiling.to_json(),
+            **plan_tilings(request.problem, request.chip, 0).best.tiling.to_json(),
             "singleCoreN": 1008,
             "usedCoreNum": 20,
             "singleCoreM": 64,
@@ -204,7 +203,7 @@ def test_what_recurs_is_skipped_with_the_same_answer():
 )
 def test_what_the_walk_does_not_know_is_left_to_the_trees(keys):
     request = make_request(None, None, {"m": 64, "n": 64, "k": 64, **keys})
-    tiling = plan_tilings(request.problem, request.chip, 0, None).best.tiling
+    tiling = plan_tilings(request.problem, request.chip, 0).best.tiling
     assert launch_time(request.problem, tiling, request.chip) is None
 
 
@@ -217,7 +216,7 @@ def test_rows_too_far_apart_cost_what_the_chip_says():
     )
     times = []
     for request in (near, far):
-        tiling = plan_tilings(request.problem, request.chip, 0, None).best.tiling
+        tiling = plan_tilings(request.problem, request.chip, 0).best.tiling
         times.append(TimedProduct(request.problem, tiling, request.chip).line.cycles)
     assert times[1] > times[0]
 
