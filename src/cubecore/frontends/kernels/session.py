@@ -144,6 +144,11 @@ class KernelRun(Presented):
     unwritten: tuple[str, ...] = ()
 
     @property
+    def counted(self) -> int:
+        """Issued instructions and values that scalar units read: a limit counts both."""
+        return self.issued + sum(self.reads.values())
+
+    @property
     def clean(self) -> bool:
         """True if there is no finding but notes."""
         return not faults(self.findings)
@@ -258,7 +263,7 @@ class ScriptSession:
         """The instructions that launches may still issue; None for no limit."""
         if self.instructions is None:
             return None
-        return self.instructions - sum(run.issued for run in self.runs)
+        return self.instructions - sum(run.counted for run in self.runs)
 
     @contextmanager
     def collecting(self) -> Iterator["ScriptSession"]:

@@ -14,6 +14,8 @@ from cubecore.machine.group.sanitize.divergence import (
     UnorderedError,
 )
 
+_AT_ITSELF = np.zeros(1, np.int64)
+
 
 def answers(running: Running) -> Sequence[object]:
     """Return what the cores of a group are to be answered, in their order; nothing if none asks."""
@@ -110,7 +112,9 @@ def _loaded(
 def _move(running: Running, loads: Sequence[LoadScalar], addresses: Sequence[int]) -> None:
     """Require that the cores of a group read the same value, each its own."""
     group, gm = running.group, running.group.gm
-    if len(loads) == 1 and loads[0].mem is not Mem.GM:
+    if len(loads) == 1:  # all that a core alone can do is to read at no distance from itself
+        if loads[0].mem is Mem.GM:
+            group.aliasing.move(gm.start_of(addresses[0]), _AT_ITSELF)
         return
     owners = gm.owners(np.array(addresses, np.int64)).tolist()
     kinds: list[object] = [

@@ -298,6 +298,11 @@ class GlobalMemory:
         starts = np.array([-1, *self._starts], np.int64)
         return np.asarray(starts[np.searchsorted(starts[1:], addresses, side="right")])
 
+    def start_of(self, address: int) -> int:
+        """Return the start of the last tensor at or before an address; -1 for none."""
+        index = bisect_right(self._starts, address) - 1
+        return self._starts[index] if index >= 0 else -1
+
     def near(self, address: int) -> GlobalTensor | None:
         """Return the tensor that holds `address` or ends last before it."""
         index = bisect_right(self._starts, address) - 1

@@ -10,6 +10,9 @@ from cubecore.machine.sanitize.shadow_memory import Clash, MemoryAccess, Report,
 
 _PAGE_BITS = 12
 _PAGE_BYTES = 1 << _PAGE_BITS
+_NARROW_BITS = 6
+_NARROW_BYTES = 1 << _NARROW_BITS
+"""The most bytes of an access that is found by its address, as those of the scalar unit are."""
 _MOST_REPLACED = 64
 """Writes to the same bytes that one remembers: a counter between cores holds 15 of them."""
 
@@ -106,16 +109,71 @@ _Reader = tuple[int, int]
 """A core and its pipe that read."""
 
 
+class _PageEntries:
+    """The accesses of a page: narrow ones by the bytes that they begin in, wide ones in a list.
+
+    A scalar loop leaves a thousand narrow ones in a page, a copy a few wide ones.
+    """
+
+    __slots__ = ("narrow", "wide")
+
+    def __init__(self) -> None:
+        self.wide: list[_Entry] = []
+        self.narrow: dict[int, list[_Entry]] = {}
+
+    def add(self, entry: _Entry) -> None:
+        """Add an access."""
+        self._beside(entry).append(entry)
+
+    def meeting(self, low: int, high: int) -> list[_Entry]:
+        """Return the accesses that share a byte with [low, high)."""
+        near = [e for e in self.wide if e.low < high and low < e.high]
+        narrow = self.narrow
+        if not narrow:
+            return near
+        # A narrow access ends in the bytes that it begins in, or in the next such bytes.
+        blocks: Collection[int] = range((low >> _NARROW_BITS) - 1, (high - 1 >> _NARROW_BITS) + 1)
+        if len(blocks) > len(narrow):
+            blocks = narrow.keys()
+        for block in blocks:
+            entries = narrow.get(block)
+            if entries is not None:
+                near += [e for e in entries if e.low < high and low < e.high]
+        return near
+
+    def remove(self, entry: _Entry) -> None:
+        """Forget an access."""
+        entries = self._beside(entry)
+        if len(entries) == 1 and entries is not self.wide:
+            del self.narrow[entry.low >> _NARROW_BITS]
+        else:
+            entries.remove(entry)
+
+    def remove_all(self, gone: Collection[_Entry]) -> None:
+        """Forget accesses: many wide ones in one pass."""
+        ids = set(map(id, gone))
+        self.wide = [e for e in self.wide if id(e) not in ids]
+        for entry in gone:
+            if entry.high - entry.low <= _NARROW_BYTES:
+                self.remove(entry)
+
+    def _beside(self, entry: _Entry) -> list[_Entry]:
+        """Return the list that an access stands in."""
+        if entry.high - entry.low > _NARROW_BYTES:
+            return self.wide
+        return self.narrow.setdefault(entry.low >> _NARROW_BITS, [])
+
+
 class GlobalShadow:
-    """The shadow of global memory, which all cores share: lists of accesses, page by page.
+    """The shadow of global memory, which all cores share: accesses, page by page.
 
     Reads meet no reads, so that those of each pipe are a list of their own. Where nobody has
     written, a pipe's read of the same bytes takes the place of the one before as it stands.
     """
 
     def __init__(self) -> None:
-        self._written: dict[int, list[_Entry]] = {}
-        self._read: dict[int, dict[_Reader, list[_Entry]]] = {}
+        self._written: dict[int, _PageEntries] = {}
+        self._read: dict[int, dict[_Reader, _PageEntries]] = {}
         self._reads: dict[_Key, dict[int, _Access]] = {}
         self._entered = 0
 
@@ -159,8 +217,9 @@ class GlobalShadow:
 
     def written(self, low: int, high: int) -> list[tuple[int, int, _Access]]:
         """Return the last writes of bytes among [low, high), in one page, each with its run."""
-        entries = self._written.get(low >> _PAGE_BITS, ())
-        return [(e.low, e.high, e.access) for e in entries if e.low < high and low < e.high]
+        entries = self._written.get(low >> _PAGE_BITS)
+        near = [] if entries is None else sorted(entries.meeting(low, high), key=_position)
+        return [(e.low, e.high, e.access) for e in near]
 
     def _is_unwritten(self, pages: Collection[int]) -> bool:
         return self._written.keys().isdisjoint(pages)
@@ -172,14 +231,11 @@ class GlobalShadow:
         low, high, access, (tell, again) = entry.low, entry.high, entry.access, report
         reader = None if access.touch.writes else (access.core, access.pipe)
         for page in range(low >> _PAGE_BITS, ((high - 1) >> _PAGE_BITS) + 1):
-            near = [
-                other
-                for entries in self._facing(page, reader)
-                for other in entries
-                if other.low < high and low < other.high
-            ]
+            near: list[_Entry] = []
+            for entries in self._facing(page, reader):
+                near += entries.meeting(low, high)
             if near:
-                if reader is None:
+                if len(near) > 1:
                     near.sort(key=_position)
                 for other in near:
                     # One report for each pair of instructions, however many pages and runs they
@@ -203,15 +259,22 @@ class GlobalShadow:
                     self._drop(page, over)
                     if reader is None:
                         access.replace_all(over)
-            if reader is None:
-                entries = self._written.get(page)
-                if entries is None:
-                    entries = self._written[page] = []
-            else:
-                entries = self._read.setdefault(page, {}).setdefault(reader, [])
-            entries.append(entry)
+            self._own(page, reader).add(entry)
 
-    def _facing(self, page: int, reader: _Reader | None) -> Iterable[list[_Entry]]:
+    def _own(self, page: int, reader: _Reader | None) -> _PageEntries:
+        """Return the accesses of a page that those of a reader, or writes, stand among."""
+        if reader is None:
+            known: _PageEntries | None = self._written.get(page)
+            if known is None:
+                known = self._written[page] = _PageEntries()
+            return known
+        readers = self._read.setdefault(page, {})
+        known = readers.get(reader)
+        if known is None:
+            known = readers[reader] = _PageEntries()
+        return known
+
+    def _facing(self, page: int, reader: _Reader | None) -> Iterable[_PageEntries]:
         """Return the accesses of a page that a read may meet or say again, or any write."""
         written, read = self._written.get(page), self._read.get(page)
         if read is None:
@@ -223,18 +286,19 @@ class GlobalShadow:
 
     def _drop(self, page: int, over: list[_Entry]) -> None:
         """Forget accesses of a page that a later one says all of."""
-        gone = set(map(id, over))
-        for access in {e.access for e in over}:
-            if access.touch.writes:
-                entries = self._written[page]
-            else:
+        gone: dict[_Reader | None, list[_Entry]] = {}
+        for entry in over:
+            access, who = entry.access, None
+            if not access.touch.writes:
                 who = access.core, access.pipe
-                entries = self._read[page][who]
                 self._reads[*who, access.touched].pop(access.address, None)
-            if len(over) == 1:  # in a tenth of the time
-                entries.remove(over[0])
+            gone.setdefault(who, []).append(entry)
+        for who, entries in gone.items():
+            known = self._written[page] if who is None else self._read[page][who]
+            if len(entries) == 1:
+                known.remove(entries[0])
             else:
-                entries[:] = [e for e in entries if id(e) not in gone]
+                known.remove_all(entries)
 
 
 def _position(entry: _Entry) -> int:

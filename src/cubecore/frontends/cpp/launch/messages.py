@@ -10,12 +10,15 @@ _HEAD = struct.Struct("<7I")
 _READ = struct.Struct("<2IQqQ")
 """A `wire.Read`."""
 _WORD = struct.Struct("<Q")
+_WORDS = tuple(struct.Struct(f"<{count}Q") for count in range(9))
+"""Numbers of words that most messages have."""
 _ALL = 2**64 - 1
 
 
 def words(*values: int) -> bytes:
     """Return 64-bit words."""
-    return struct.pack(f"<{len(values)}Q", *(value & _ALL for value in values))
+    masked, count = [value & _ALL for value in values], len(values)
+    return _WORDS[count].pack(*masked) if count < 9 else struct.pack(f"<{count}Q", *masked)
 
 
 def text(raw: bytes) -> bytes:

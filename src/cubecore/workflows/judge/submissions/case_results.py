@@ -47,7 +47,7 @@ def launches(session: ScriptSession) -> Json:
     ]
     return {
         "findings": findings,
-        "issued": sum(run.issued for run in runs),
+        "issued": sum(run.counted for run in runs),
         "launches": [{"kernel": run.kernel, "blocks": run.blocks} for run in runs],
         "bytes_written": sum(int(np.count_nonzero(mask)) for mask in masks),
         "bytes_expected": sum(mask.size for mask in masks),

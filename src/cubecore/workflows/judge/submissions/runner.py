@@ -118,7 +118,7 @@ class CaseRunner:
                 told |= refused(error, _stage_of(error))
             except Exception as error:  # noqa: BLE001 - of the submission, or raised on
                 told |= raised(error)
-        self._left -= sum(run.issued for run in session.runs)
+        self._left -= sum(run.counted for run in session.runs)
         told |= {"seconds": perf_counter() - begin, **launches(session)}
         if told["outcome"]:
             return told
