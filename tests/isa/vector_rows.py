@@ -189,7 +189,8 @@ for _name, _test in (
     *(("vcgmax", "test_block_extreme"), ("vcgmin", "test_block_extreme")),
     ("vcpadd", "test_pair_sum"),
 ):
-    add({_name: FLOATS}, TWO, _REDUCED, f"isa/vector/permute/test_reduce.py::{_test}")
+    _fields = _REDUCED | ({} if _name in {"vcadd", "vcmax", "vcmin"} else {"fills": (0, 1)})
+    add({_name: FLOATS}, TWO, _fields, f"isa/vector/permute/test_reduce.py::{_test}")
     if _name in ("vcmax", "vcmin"):
         WORDS[_name, "order"] = ("value_index", "index_value", "only_value", "only_index")
 _EXTREMES = ("int16", "uint16", "int32", "uint32", *FLOATS, "int64", "uint64")

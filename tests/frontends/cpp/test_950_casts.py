@@ -4,7 +4,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from cubecore.errors import CubecoreError
 from frontends.cpp.cpp_kernels import kernels, needs_compiler
 
 pytestmark = needs_compiler
@@ -156,19 +155,3 @@ def test_there_and_back(made, source, target):
     said, z = ran(made, f"{source}_{target}", x, x.dtype)
     assert said == []
     np.testing.assert_array_equal(z, x)
-
-
-def test_repeats_of_such_a_conversion_are_refused():
-    body = BODY.format(
-        source="int8_t",
-        middle="int8_t",
-        target="int32_t",
-        at=16384,
-        size=64,
-        calls="Cast(d, a, RoundMode::CAST_NONE, 64, 1, {1, 1, 8, 2});",
-    )
-    made = kernels({"repeats": body}, "GM_ADDR x, GM_ADDR z", chip=CHIP)
-    with pytest.raises(CubecoreError) as raised:
-        made.repeats[1](np.zeros(4096, np.uint8), np.zeros(64, np.uint8))
-    need = "Cast of int8 to int32 must be by a count of elements in cubecore, got masks and repeats"
-    assert need in str(raised.value)

@@ -11,6 +11,7 @@ from cubecore.isa.vector.registers.landing import has_landings, landed, ub_bytes
 from cubecore.isa.vector.registers.operation import REGISTER_BYTES
 from cubecore.isa.vector.registers.program import RegisterProgram
 from cubecore.isa.vector.registers.steps import Entries
+from cubecore.isa.vector.registers.vector_function import mask_of
 from cubecore.machine.debug.matrix_view import MatrixView, view
 from cubecore.machine.execute.core import Core
 from cubecore.numerics.codes import numbers
@@ -30,9 +31,10 @@ def register_view(
     program = RegisterProgram(entries.until(int(at[-1]) + 1), Location("", 0, ""))
     memory = view(core, Mem.UB, 0, element_type("uint8"), (ub_bytes()[0],), "ND")
     image = np.asarray(memory.values, np.uint8)[None]
+    mask = mask_of(core.registers)
     if has_landings(program):
-        program = landed(program, image.copy(), 0)
-    register = value_after(program, image, int(at[-1]), int(slot[-1]))
+        program = landed(program, image.copy(), 0, mask)
+    register = value_after(program, image, int(at[-1]), int(slot[-1]), mask)
     return _shown(register, element, count, is_written=True)
 
 

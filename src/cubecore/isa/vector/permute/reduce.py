@@ -32,20 +32,11 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common.family import LONG, WHOLE, Member, declare
 from cubecore.isa.vector.common.repeated import Repeated, settle, wide
+from cubecore.isa.vector.permute.lane_groups import added, extreme, of_integers
 from cubecore.layouts import Offsets
 
 UINT32 = element_type("uint32")
 _EVERY = np.ones((), np.bool_)
-
-
-def _added(level: Array, size: int, element: ElementType) -> Array:
-    """Return the sums of groups of `size` neighbours, a power of two, each sum rounded."""
-    while size > 1:
-        level = level[::2] + level[1::2]
-        if level.dtype != element.numpy:
-            level = level.astype(element.numpy).astype(level.dtype)
-        size >>= 1
-    return level.astype(element.numpy, copy=False)
 
 
 @parameters
@@ -91,7 +82,7 @@ class Reduction(Repeated):
             values = np.where(on, values, np.array(-0.0, values.dtype))
         shape = (*values.shape[:-1], values.shape[-1] // size)
         with np.errstate(all="ignore"):
-            total = _added(wide(values.reshape(-1), self.dtype), size, self.dtype)
+            total = added(wide(values.reshape(-1), self.dtype), size, self.dtype)
             if self.dtype.name == "float32" or 0 not in np.isfinite(total).tobytes():
                 return total.reshape(shape)  # had a sum left its range, so would this one
             level = values.reshape(-1)
@@ -110,7 +101,7 @@ class Reduction(Repeated):
         on = self.grouped(size)
         if self.dtype.kind != "float":
             parted = values.reshape(*values.shape[:-1], values.shape[-1] // size, size)
-            return _of_integers(parted, on, takes_largest=self.takes_largest)
+            return of_integers(parted, on, takes_largest=self.takes_largest)
         with np.errstate(all="ignore"):
             x = wide(values, self.dtype)
             # Excluded lanes are replaced by the value that can never be the extreme.
@@ -119,7 +110,7 @@ class Reduction(Repeated):
                 on = _EVERY
             else:
                 x = np.where(on, x, -np.inf if self.takes_largest else np.inf)
-            best = _extreme(np.maximum if self.takes_largest else np.minimum, x)
+            best = extreme(np.maximum if self.takes_largest else np.minimum, x)
             plain = np.isfinite(best) & (best != 0)
             if 0 not in plain.tobytes():  # no zeros of two signs, no lane is off
                 lane = best
@@ -139,33 +130,6 @@ class Reduction(Repeated):
             return settle(best, self.dtype, registers), lane
 
     takes_largest: ClassVar[bool] = True
-
-
-def _of_integers(
-    values: Array, on: NDArray[np.bool_] | None, *, takes_largest: bool
-) -> tuple[Array, Array]:
-    """Return the extremes along the last axis of what is on, and their first places."""
-    if on is not None:
-        limits = np.iinfo(values.dtype)
-        least = limits.min if takes_largest else limits.max
-        values = np.where(on, values, np.array(least, values.dtype))
-    place = values.argmax(axis=-1) if takes_largest else values.argmin(axis=-1)
-    best = np.take_along_axis(values, place[..., None], axis=-1)
-    return best[..., 0], place
-
-
-def _extreme(larger: np.ufunc, values: Array) -> Array:
-    """Return the extreme along the last axis: of few by halves, since NumPy goes row by row."""
-    size = values.shape[-1]
-    if size > _FEW:
-        return np.asarray(larger.reduce(values, axis=-1))
-    level = values.reshape(-1)
-    while level.size * size > values.size:
-        level = larger(level[0::2], level[1::2])
-    return level.reshape(values.shape[:-1])
-
-
-_FEW = 16
 
 
 @parameters
@@ -288,7 +252,25 @@ _BLOCKS = 8
 
 
 @parameters
-class BlockReduction(Reduction):
+class _Groups(Reduction):
+    """A result for each group of lanes; of a group without a lane none, or what `fills` says."""
+
+    fills: bool = param(
+        0, 1, "a group without a lane gets the result of no elements, as on 3510", default=False
+    )
+
+    def written(self, size: int) -> NDArray[np.bool_] | None:
+        """Return which groups of `size` lanes are written; None: all."""
+        return None if self.fills else self.some(size)
+
+    def filled(self, results: Array, size: int, of_none: float) -> Array:
+        """Return results with those of no elements, where they are written."""
+        on = self.some(size) if self.fills else None
+        return results if on is None else np.where(on, results, results.dtype.type(of_none))
+
+
+@parameters
+class BlockReduction(_Groups):
     """dst[r, b] = the result of block b of repeat r; a block without a lane writes nothing.
 
     Sums add neighbours first, each rounded; a half that is not finite is clamped (NaN gives 0)
@@ -314,18 +296,20 @@ class BlockReduction(Reduction):
         """The mask, of src; of dst the blocks that have a lane."""
         if operand == "src":
             return super().active(operand)
-        return self.some(self.dtype.c0)
+        return self.written(self.dtype.c0)
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Reduce each block."""
-        values = inputs["src"]
+        values, size = inputs["src"], self.dtype.c0
         if self.adds:
-            return {"dst": self.sums(values, self.dtype.c0, registers)}
-        return {"dst": self.extremes(values, self.dtype.c0, registers, placed=False)[0]}
+            return {"dst": self.filled(self.sums(values, size, registers), size, 0)}
+        of_none = -np.inf if self.takes_largest else np.inf
+        extremes = self.extremes(values, size, registers, placed=False)[0]
+        return {"dst": self.filled(extremes, size, of_none)}
 
 
 @parameters
-class PairSum(Reduction):
+class PairSum(_Groups):
     """dst[r, i] = lane 2 i of repeat r plus lane 2 i + 1; a pair without a lane writes nothing.
 
     A sum that is not finite is clamped in half (NaN gives 0) unless CTRL[48].
@@ -345,11 +329,11 @@ class PairSum(Reduction):
         """The mask, of src; of dst the pairs that have a lane."""
         if operand == "src":
             return super().active(operand)
-        return self.some(2)
+        return self.written(2)
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Add each pair."""
-        return {"dst": self.sums(inputs["src"], 2, registers)}
+        return {"dst": self.filled(self.sums(inputs["src"], 2, registers), 2, 0)}
 
 
 @lru_cache(maxsize=64)

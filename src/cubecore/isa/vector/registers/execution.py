@@ -38,7 +38,7 @@ from cubecore.lazy_dataclass import dataclass
 
 _MASK_BYTES = 16
 """Bytes of MASK1 and MASK0, from the lowest bit on."""
-_ALL_BITS = 2 ** (8 * _MASK_BYTES) - 1
+ALL_BITS = 2 ** (8 * _MASK_BYTES) - 1
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -50,7 +50,7 @@ class UbPart:
 
 
 def execute(
-    program: RegisterProgram, parts: list[UbPart], ctrl: int = 0, mask: int = _ALL_BITS
+    program: RegisterProgram, parts: list[UbPart], ctrl: int = 0, mask: int = ALL_BITS
 ) -> int:
     """Run a program on parts of UB, in place, under CTRL and the mask's bits; return its AR.
 
@@ -120,9 +120,14 @@ def _planned(step: RegisterStep, program: RegisterProgram, run: "Execution") -> 
     return replace(planned, shape=shape, part=part, low=low, high=high)
 
 
-def value_after(program: RegisterProgram, image: Array, entry: int, result: int) -> Array:
-    """Return a result of a program's last entry, after a run on an image of UB of one core."""
-    run = Execution(program, image)
+def value_after(
+    program: RegisterProgram, image: Array, entry: int, result: int, mask: int
+) -> Array:
+    """Return a result of a program's last entry, after a run on an image of UB of one core.
+
+    `mask` has the bits of MASK1 and MASK0.
+    """
+    run = Execution(program, image, mask=mask)
     run.run(program.nodes)
     (step,) = (step for step in program.steps.values() if entry in step.entries.reshape(-1))
     return run.latest(step.number, result)
@@ -161,7 +166,7 @@ class Execution:
         program: RegisterProgram,
         image: Array,
         ctrl: int = 0,
-        mask: int = _ALL_BITS,
+        mask: int = ALL_BITS,
         parts: list[UbPart] | None = None,
     ) -> None:
         self._program, self._image, self._ctrl = program, image, ctrl

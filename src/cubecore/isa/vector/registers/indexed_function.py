@@ -21,7 +21,13 @@ from cubecore.isa.declare.instruction import (
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.remark import Remark
 from cubecore.isa.declare.template import parameters
-from cubecore.isa.vector.registers.vector_function import MOST_RUNS, Spans, VectorFunction, put
+from cubecore.isa.vector.registers.vector_function import (
+    MOST_RUNS,
+    Spans,
+    VectorFunction,
+    mask_of,
+    put,
+)
 
 if TYPE_CHECKING:
     from cubecore.isa.vector.registers.program import RegisterProgram
@@ -53,6 +59,7 @@ class IndexedFunction(VectorFunction):
     """
 
     ctrl: int | None = taken("CTRL, taken when it starts")
+    vector_mask: int | None = taken("MASK1 and MASK0, taken when it starts")
     is_landed: bool | None = taken("whether the bytes that it accesses are known")
 
     @property
@@ -83,11 +90,12 @@ class IndexedFunction(VectorFunction):
         return _DECIDING
 
     def resolved(self, registers: Registers) -> Self:
-        """Take CTRL, on which indices may hang."""
-        return replace(self, ctrl=registers.ctrl)
+        """Take CTRL and the vector mask, on which indices and masks may hang."""
+        return replace(self, ctrl=registers.ctrl, vector_mask=mask_of(registers))
 
     def located(self, values: Mapping[str, Array]) -> Self:
         """Take the bytes that the accesses touch from the values of what decides them."""
+        from cubecore.isa.vector.registers.execution import ALL_BITS
         from cubecore.isa.vector.registers.landing import landed, ub_bytes
 
         images = []
@@ -97,9 +105,9 @@ class IndexedFunction(VectorFunction):
                 if operand.name in values:
                     put(image, runs, values[operand.name])
             images.append(image)
-        ctrl = self.ctrl or 0
-        performed = self.performed and landed(self.performed, images[1], ctrl)
-        program = landed(self.program, images[0], ctrl)
+        ctrl, mask = self.ctrl or 0, ALL_BITS if self.vector_mask is None else self.vector_mask
+        performed = self.performed and landed(self.performed, images[1], ctrl, mask)
+        program = landed(self.program, images[0], ctrl, mask)
         return replace(self, program=program, performed=performed, is_landed=True)
 
     def operand_addresses(self, addresses: tuple[int, ...]) -> tuple[int, ...]:

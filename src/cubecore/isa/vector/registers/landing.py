@@ -16,7 +16,7 @@ from cubecore.chips.catalog import chip, default_chip_of
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.vector.registers.coverage import rewrites
-from cubecore.isa.vector.registers.execution import Execution
+from cubecore.isa.vector.registers.execution import ALL_BITS, Execution
 from cubecore.isa.vector.registers.folding import FoldedCall, Node
 from cubecore.isa.vector.registers.independence import independent_loops
 from cubecore.isa.vector.registers.operation import Bits, Form
@@ -57,7 +57,8 @@ def _deciders(program: RegisterProgram) -> Deciders:
     needed = [program.steps[number] for number in _needed(program)]
     loads = [step for step in needed if step.loads]
     if not loads:
-        return Deciders.PROGRAM
+        masked = any(step.call.operation.form is Form.MASK_BITS for step in needed)
+        return Deciders.MEMORY if masked else Deciders.PROGRAM
     stores = [step for step in program.steps.values() if step.stores]
     stored = any(step.by_values for step in stores) or rewrites([*loads, *stores])
     gathers = [s for s in program.steps.values() if s.call.operation.form is Form.GATHER]
@@ -93,13 +94,16 @@ def _needed(program: RegisterProgram, *, counted: bool = False) -> set[int]:
     return found
 
 
-def landed(program: RegisterProgram, image: Array, ctrl: int) -> RegisterProgram:
+def landed(
+    program: RegisterProgram, image: Array, ctrl: int, mask: int = ALL_BITS
+) -> RegisterProgram:
     """Return a program with the bytes that its calls access, from an image of UB of one core.
 
     The image holds what decides; it is changed where that is more than what the program loads.
+    `mask` has the bits of MASK1 and MASK0.
     """
     in_order = deciders(program) in {Deciders.MEMORY, Deciders.IN_ORDER}
-    run = _Landing(program, image, ctrl, whole=in_order)
+    run = _Landing(program, image, ctrl, mask, whole=in_order)
     run.run(program.nodes)
     return program.landing(run.landed)
 
@@ -107,8 +111,10 @@ def landed(program: RegisterProgram, image: Array, ctrl: int) -> RegisterProgram
 class _Landing(Execution):
     """A run for the bytes that calls access: of all calls, or of those alone that decide them."""
 
-    def __init__(self, program: RegisterProgram, image: Array, ctrl: int, *, whole: bool) -> None:
-        super().__init__(program, image, ctrl)
+    def __init__(
+        self, program: RegisterProgram, image: Array, ctrl: int, mask: int, *, whole: bool
+    ) -> None:
+        super().__init__(program, image, ctrl, mask)
         self._whole = whole
         self.landed: dict[int, Landed] = {}
         needed = _needed(program, counted=True)

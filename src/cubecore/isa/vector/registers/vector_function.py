@@ -40,6 +40,11 @@ MOST_RUNS = 4
 """Operands of each side; one has several runs of bytes where there are more."""
 
 
+def mask_of(registers: Registers) -> int:
+    """Return the bits of MASK1 and MASK0."""
+    return registers.mask_high << 64 | registers.mask_low
+
+
 @instruction(
     "vector_function",
     Pipe.V,
@@ -143,7 +148,7 @@ class VectorFunction(Instruction):
         performed = self.performed or self.program
         some = next(iter(inputs.values()), np.zeros(0, np.uint8))
         cores = some.shape[0] if some.ndim > 1 else 1
-        mask = registers.mask_high << 64 | registers.mask_low
+        mask = mask_of(registers)
         if self.is_direct:
             made = [
                 (operand, runs[0], _unwritten(cores, runs[0][1] - runs[0][0]))

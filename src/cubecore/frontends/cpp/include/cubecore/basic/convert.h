@@ -71,21 +71,25 @@ constexpr bool casts_by_registers();
 template <typename T, typename U>
 void cast_by_registers(const LocalTensor<T>& dst, const LocalTensor<U>& src, RoundMode roundMode,
                        uint32_t count, const cubecore::Here& at);
+template <typename T, typename U>
+void cast_by_repeats(const LocalTensor<T>& dst, const LocalTensor<U>& src, RoundMode roundMode,
+                     uint32_t times, const UnaryRepeatParams& p, const cubecore::Here& at);
 #endif
 
-// Refuses repeats of a conversion that is a vector function.
-template <typename T, typename U>
-inline void require_call_in_repeats(const cubecore::Here& at) {
+// A mask of either kind: lanes, or an array of bits.
+template <bool isSetMask, typename T, typename U, typename M>
+inline void cast_in_repeats(const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                            RoundMode roundMode, const M mask, uint8_t repeatTime,
+                            const UnaryRepeatParams& p, const cubecore::Here& at) {
+  if constexpr (isSetMask) set_given<T, U>(mask, "Cast", at);
+  note_repeats<PrimT<T>, PrimT<U>>("Cast", repeatTime, p.dstBlkStride, p.dstRepStride, at);
 #if __NPU_ARCH__ == 3510
-  if constexpr (casts_by_registers<T, U>()) {
-    char said[80];
-    std::snprintf(said, sizeof(said), "Cast of %s to %s", cubecore::Element<U>::name,
-                  cubecore::Element<T>::name);
-    cubecore_refuse(said, "be by a count of elements in cubecore", "masks and repeats", &at);
+  if constexpr (casts_by_registers<PrimT<T>, PrimT<U>>()) {
+    cast_by_repeats(dst, src, roundMode, repeatTime, p, at);
+    return;
   }
-#else
-  (void)at;
 #endif
+  unary(cast_call<PrimT<T>, PrimT<U>>(roundMode), dst, src, repeatTime, p, at);
 }
 
 }  // namespace detail
@@ -106,23 +110,13 @@ template <typename T, typename U, bool isSetMask = true>
 inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& roundMode,
                  const uint64_t mask, const uint8_t repeatTime,
                  const UnaryRepeatParams& repeatParams, CUBECORE_AT) {
-  detail::require_call_in_repeats<PrimT<T>, PrimT<U>>(at);
-  if constexpr (isSetMask) detail::set_given<T, U>(mask, "Cast", at);
-  detail::note_repeats<PrimT<T>, PrimT<U>>("Cast", repeatTime, repeatParams.dstBlkStride,
-                                 repeatParams.dstRepStride, at);
-  detail::unary(detail::cast_call<PrimT<T>, PrimT<U>>(roundMode), dst, src, repeatTime,
-                repeatParams, at);
+  detail::cast_in_repeats<isSetMask>(dst, src, roundMode, mask, repeatTime, repeatParams, at);
 }
 template <typename T, typename U, bool isSetMask = true>
 inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& roundMode,
                  const uint64_t mask[], const uint8_t repeatTime,
                  const UnaryRepeatParams& repeatParams, CUBECORE_AT) {
-  detail::require_call_in_repeats<PrimT<T>, PrimT<U>>(at);
-  if constexpr (isSetMask) detail::set_given<T, U>(mask, "Cast", at);
-  detail::note_repeats<PrimT<T>, PrimT<U>>("Cast", repeatTime, repeatParams.dstBlkStride,
-                                 repeatParams.dstRepStride, at);
-  detail::unary(detail::cast_call<PrimT<T>, PrimT<U>>(roundMode), dst, src, repeatTime,
-                repeatParams, at);
+  detail::cast_in_repeats<isSetMask>(dst, src, roundMode, mask, repeatTime, repeatParams, at);
 }
 
 // Page SetDeqScale.

@@ -39,6 +39,18 @@ inline void reduced(const char* call, const LocalTensor<T>& dst, const LocalTens
                   srcRepStride);
 }
 
+// Results of blocks or pairs. On 950 one without a lane gets the result of no elements.
+template <typename T, typename U>
+inline void reduced_groups(const char* call, const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                           int32_t times, int32_t dstRepStride, int32_t srcBlkStride,
+                           int32_t srcRepStride, const cubecore::Where& at) {
+  if constexpr (cubecore::is_950)
+    cubecore::issue(call, at, dst.pointer(), src.pointer(), times & MOST_REPEATS, dstRepStride,
+                    srcBlkStride, srcRepStride, cubecore::named("fills", true));
+  else
+    reduced(call, dst, src, times, dstRepStride, srcBlkStride, srcRepStride, at);
+}
+
 // A flag from one pipe to another and its wait, at once.
 inline void hand(HardEvent event, const cubecore::Where& at) {
   int32_t id = core_state().FreeEvent(event);
@@ -262,7 +274,7 @@ CUBECORE_WHOLE(WholeReduceMin, false)
                    const int32_t srcRepStride, CUBECORE_AT) {                                     \
     detail::judge_repeats(#NAME, repeat, dstRepStride, at);                                       \
     if constexpr (isSetMask) detail::set_given<T>(mask, #NAME, at);                               \
-    detail::reduced(CALL, dst, src, repeat, dstRepStride, srcBlkStride, srcRepStride, at);        \
+    detail::reduced_groups(CALL, dst, src, repeat, dstRepStride, srcBlkStride, srcRepStride, at); \
   }                                                                                               \
   template <typename T, bool isSetMask = true>                                                    \
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,    \
@@ -270,7 +282,7 @@ CUBECORE_WHOLE(WholeReduceMin, false)
                    const int32_t srcRepStride, CUBECORE_AT) {                                     \
     detail::judge_repeats(#NAME, repeat, dstRepStride, at);                                       \
     if constexpr (isSetMask) detail::set_given<T>(mask, #NAME, at);                               \
-    detail::reduced(CALL, dst, src, repeat, dstRepStride, srcBlkStride, srcRepStride, at);        \
+    detail::reduced_groups(CALL, dst, src, repeat, dstRepStride, srcBlkStride, srcRepStride, at); \
   }
 CUBECORE_BLOCKS(BlockReduceSum, "asc_datablock_reduce_sum")
 CUBECORE_BLOCKS(BlockReduceMax, "asc_datablock_reduce_max")
@@ -290,6 +302,16 @@ inline void RepeatReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src
                   srcRepStride, at);
 }
 
+#if __NPU_ARCH__ == 3510
+namespace detail {
+// Sums in a wider type: a vector function (reg/repeats.h).
+template <typename T, typename U>
+void wide_sums(const LocalTensor<T>& dst, const LocalTensor<U>& src, uint32_t times,
+               uint32_t dstRepStride, uint32_t srcBlkStride, uint32_t srcRepStride,
+               const cubecore::Here& at);
+}  // namespace detail
+#endif
+
 template <ReduceType reduceType, typename T, typename U, bool isSetMask = true, typename M>
 inline void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, const M mask,
                          const int32_t repeatTime, const int32_t dstRepStride,
@@ -300,6 +322,14 @@ inline void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, c
                 "ReduceRepeat must reduce by SUM, MAX or MIN on 2201, got another");
   detail::judge_repeats("ReduceRepeat", repeatTime, dstRepStride, at);
   if constexpr (isSetMask) detail::set_given<U>(mask, "ReduceRepeat", at);
+#if __NPU_ARCH__ == 3510
+  if constexpr (reduceType == ReduceType::SUM && sizeof(PrimT<T>) > sizeof(PrimT<U>)) {
+    detail::wide_sums(dst, src, static_cast<uint32_t>(repeatTime),
+                      static_cast<uint32_t>(dstRepStride), static_cast<uint32_t>(srcBlkStride),
+                      static_cast<uint32_t>(srcRepStride), at);
+    return;
+  }
+#endif
   const char* call = reduceType == ReduceType::SUM
                          ? "asc_repeat_reduce_sum"
                          : detail::extreme_call(reduceType == ReduceType::MAX, order);
@@ -318,7 +348,7 @@ inline void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<U>& src
   const char* call = reduceType == ReduceType::SUM   ? "asc_datablock_reduce_sum"
                      : reduceType == ReduceType::MAX ? "asc_datablock_reduce_max"
                                                      : "asc_datablock_reduce_min";
-  detail::reduced(call, dst, src, repeatTime, dstRepStride, srcBlkStride, srcRepStride, at);
+  detail::reduced_groups(call, dst, src, repeatTime, dstRepStride, srcBlkStride, srcRepStride, at);
 }
 
 template <ReduceType reduceType, typename T, typename U, bool isSetMask = true, typename M>
@@ -329,8 +359,8 @@ inline void ReducePairElem(const LocalTensor<T>& dst, const LocalTensor<U>& src,
                 "ReducePairElem must reduce by SUM on 2201, got another");
   detail::judge_repeats("ReducePairElem", repeatTime, dstRepStride, at);
   if constexpr (isSetMask) detail::set_given<U>(mask, "ReducePairElem", at);
-  detail::reduced("asc_pair_reduce_sum", dst, src, repeatTime, dstRepStride, srcBlkStride,
-                  srcRepStride, at);
+  detail::reduced_groups("asc_pair_reduce_sum", dst, src, repeatTime, dstRepStride, srcBlkStride,
+                         srcRepStride, at);
 }
 
 template <typename T>

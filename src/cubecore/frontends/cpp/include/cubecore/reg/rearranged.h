@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cubecore/basic/gather.h"
-#include "cubecore/reg/tensors.h"
+#include "cubecore/reg/repeats.h"
 
 namespace AscendC {
 namespace detail {
@@ -80,6 +80,25 @@ inline void Scatter(const LocalTensor<T>& dst, const LocalTensor<T>& src,
       Reg::LoadAlign(of, detail::lanes_of(src, first), at);
     Reg::Scatter(to, of, index, mask, at);
   }
+}
+// Repeats of 256 B, srcRepStride blocks apart in src; offsets follow each other.
+template <typename T, typename M>
+inline void Scatter(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                    const LocalTensor<uint32_t>& dstOffset, const uint32_t dstBaseAddr,
+                    const M mask, const uint8_t repeatTime, const uint8_t srcRepStride,
+                    CUBECORE_AT) {
+  using P = PrimT<T>;
+  static_assert(sizeof(P) > 1, "Scatter of elements of 8 bits must be by a count");
+  constexpr uint32_t lanes = VECTOR_REG_WIDTH / sizeof(P);
+  detail::set_given<T>(mask, "Scatter", at);
+  auto* to = detail::lanes_of(dst);
+  auto* offsets = reinterpret_cast<uint32_t*>(dstOffset.GetPhyAddr());
+  detail::by_repeats<P>(repeatTime, at, [&](uint32_t repeat, const Reg::MaskReg& of_repeat) {
+    const auto index = detail::indices<P>(offsets + repeat * lanes, dstBaseAddr, lanes, at);
+    Reg::RegTensor<P> of;
+    Reg::LoadAlign(of, detail::lanes_of_repeat(src, repeat, srcRepStride), at);
+    Reg::Scatter(to, of, index, of_repeat, at);
+  });
 }
 
 // a0 b0 a1 b1 ...: the first `count` to dst0, the others to dst1.
