@@ -133,6 +133,29 @@ BODIES = {
                 "K",
                 "LoadData(t.a2, t.a1, LoadData2DParamsV2(0, 0, 4, 2, 4, 2, true, 0));",
             ),
+            *(
+                (
+                    name,
+                    "K",
+                    "PASS(MTE1, MTE2) DataCopy(t.b1, t.bg, Nd2NzParams(1, K, N, 0, N, K, 1, 0));"
+                    "PASS(MTE2, MTE1) LoadData3DParamsV2<half> left, right;"
+                    "left.l1H = right.l1H = 1; left.l1W = left.mExtension = M;"
+                    "left.channelSize = left.kExtension = K; right.l1W = right.mExtension = K;"
+                    "right.channelSize = right.kExtension = N;"
+                    f"{repeat} every; every.dstStride = M / 16; Set{setter}(every);"
+                    f"{load}(t.a2, t.a1, left); every.dstStride = N / 16; Set{setter}(every);"
+                    f"{load}(t.b2, t.b1, right);",
+                )
+                for name, load, setter, repeat in (
+                    ("expanded", "LoadData", "LoadDataRepeat", "LoadDataRepeatParam"),
+                    (
+                        "with_stride",
+                        "LoadDataWithStride",
+                        "LoadDataRepeatWithStride",
+                        "LoadDataRepeatParamWithStride",
+                    ),
+                )
+            ),
         )
     },
     "nothing": (
@@ -189,6 +212,17 @@ def test_windows_of_fractals_are_loaded_as_they_are_or_turned():
     given = fractals.reshape(K // 16, M, 16).transpose(1, 0, 2).reshape(M, K)  # by the load's way
     assert module().turned[1](np.ascontiguousarray(given), b, *rest, c).findings == ()
     assert np.array_equal(c, a.astype(np.float32) @ b.T.astype(np.float32))
+
+
+@pytest.mark.parametrize("name", ["expanded", "with_stride"])
+def test_operands_are_loaded_as_maps_of_one_row(name):
+    """Parts of K lie as far apart in L0 as the repetition's dstStride says; B comes as K x N."""
+    rng = np.random.default_rng(6)
+    a, b = (rng.integers(-4, 5, shape).astype(np.float16) for shape in ((M, K), (K, N)))
+    rest = np.zeros(N, np.float32), np.zeros(N, np.uint64)
+    c = np.zeros((M, N), np.float32)
+    assert module()[name][1](a, b.reshape(N, K), *rest, c).findings == ()
+    assert np.array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
 
 
 SQUARES = """

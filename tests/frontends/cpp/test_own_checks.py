@@ -2,7 +2,7 @@
 
 import pytest
 
-from cubecore.frontends.cpp.host_programs.own_checks import judges_results
+from cubecore.frontends.cpp.host_programs.own_checks import judges_results, says_verdict
 
 PROGRAM = """#include "acl/acl.h"
 __global__ __vector__ void add(GM_ADDR x, GM_ADDR z) {{ if (x == z) return; }}
@@ -62,3 +62,44 @@ def test_a_main_that_may_fail_by_its_results_compares_them(name: str) -> None:
 @pytest.mark.parametrize("name", COMPARES_NOTHING)
 def test_a_main_that_ends_with_0_in_any_case_compares_nothing(name: str) -> None:
     assert not judges_results(PROGRAM.format(body=COMPARES_NOTHING[name]))
+
+
+VERDICT = """int main() {{
+  bool success = compared(z);
+  {text}
+  return 0;
+}}
+"""
+BRANCHES = (
+    'if (success) {{ std::cout << "{0}" << std::endl; }} else {{\n'
+    '  std::cout << "{1}" << at << "!" << std::endl; }}'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (BRANCHES.format("Add completed successfully!", "Add failed at "),
+         "Add completed successfully!"),
+        ('printf("%s\\n", success ? "PASS" : "FAIL");', "x\nPASS"),
+        ('const char* s = success ? "OK" : "MISMATCH"; printf("status=%s", s);', "status=OK N=3"),
+        ('if (!success) printf("z is wrong\\n"); else printf("passed %d\\n", n);', "passed 7"),
+    ],
+)  # fmt: skip
+def test_a_program_that_prints_the_good_one_of_two_verdicts_has_compared(text, said):
+    assert says_verdict(VERDICT.format(text=text), said)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('std::cout << "completed successfully" << std::endl;', "completed successfully"),
+        ('printf("%s\\n", success ? "PASS" : "FAIL");', "FAIL"),
+        ('printf("%s\\n", success ? "PASS" : "FAIL");', "PASSAGE"),
+        ('printf("%s\\n", ret == ACL_SUCCESS ? "ok" : "error");', "ok"),
+        ('printf("%s\\n", success ? "PASS" : "pass");', "PASS"),
+        ('printf("ok\\n"); work(z); printf("failed\\n");', "ok"),
+    ],
+)
+def test_other_words_of_success_are_no_comparison(text, said):
+    assert not says_verdict(VERDICT.format(text=text), said)

@@ -272,6 +272,30 @@ def test_a_part_of_a_project_is_a_sample(tmp_path):
     assert part.target("... of_first\n... of_second\n") == "of_first"
 
 
+def test_a_verdict_may_stand_in_a_header_beside_a_sample(tmp_path):
+    verdict = 'inline void say(bool ok) { printf("%s", ok ? "PASS" : "FAIL"); }\n'
+    launch = "int main() { k<<<1, nullptr, nullptr>>>(x); say(z[0] == 1); return 0; }\n"
+    files = {
+        "src/one.asc": f'#include "common.h"\n{launch}',
+        "src/two.asc": launch,
+        "src/three.asc": launch.replace("return 0", "return z[0] != 1"),
+        "include/common.h": '#include "say.h"\n#include "common.h"\n#include "absent.h"\n',
+        "include/say.h": verdict,
+    }
+    write_files(tmp_path, files)
+    compared = {
+        name: [
+            ProjectSample(tmp_path, tmp_path, tmp_path, tmp_path / "src" / name).compares(said)
+            for said in ("PASS", "FAIL")
+        ]
+        for name in ("one.asc", "two.asc", "three.asc")
+    }
+    assert compared == {
+        "one.asc": [True, False], "two.asc": [False, False], "three.asc": [True, True],
+    }  # fmt: skip
+    assert not ProjectSample(tmp_path, tmp_path, tmp_path, None).compares("PASS")
+
+
 def test_a_folder_without_a_project_is_refused(tmp_path):
     (tmp_path / "empty").mkdir()
     assert cli(tmp_path, "sample", "empty") == (2, "", "empty has no CMakeLists.txt\n")

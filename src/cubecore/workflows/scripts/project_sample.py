@@ -21,6 +21,7 @@ _TARGET = re.compile(r"^\.\.\. (?!install)([^\s/.]+)(?!\S)", re.MULTILINE)
 """A target in CMake's list, but files and installations."""
 _NO_PROGRAM = re.compile(r"add_(?:library|custom_target)\s*\(\s*([^\s)]+)")
 _OPTION = re.compile(r"-D[A-Z_]+=dav-\d{4}")
+_INCLUDED = re.compile(r'^\s*#\s*include\s*"([^"\n]+)"', re.MULTILINE)
 _PLACEHOLDER = re.compile(r"^<\w+>$")
 _EXTENT = "256"
 """The number that stands for a placeholder of a README, as in ``./demo <m> <k> <n>``."""
@@ -120,6 +121,34 @@ class ProjectSample:
         same = [check for check in checks if check[1:] == words] or checks
         if same and (self.built / same[0][0]).is_file():
             yield "python3", *same[0]
+
+    def compares(self, said: str) -> bool:
+        """Return whether the file's program, which ended with 0, has compared its results.
+
+        Its main may end otherwise, or it printed the good one of two verdicts, which a header
+        beside it may hold.
+        """
+        from cubecore.frontends.cpp.host_programs.own_checks import judges_results, says_verdict
+
+        if self.file is None:
+            return False
+        text = _text_of(self.file)
+        own = re.search(r"\bmain\s*\(", text) is not None and judges_results(text)
+        return own or any(says_verdict(each, said) for each in self._program_texts(self.file))
+
+    def _program_texts(self, file: Path) -> Iterator[str]:
+        """Yield the texts of a program's file, and of headers of the sample that it includes."""
+        waiting, seen = [file], {file}
+        while waiting:
+            path = waiting.pop()
+            text = _text_of(path)
+            yield text
+            for name in _INCLUDED.findall(text):
+                folders = path.parent, self.listed / "include", self.listed, self.listed / "src"
+                found = next((f / name for f in folders if (f / name).is_file()), None)
+                if found is not None and found.resolve() not in seen:
+                    seen.add(found.resolve())
+                    waiting.append(found.resolve())
 
     def _maker(self, target: str) -> Path | None:
         """Return the script that makes a program's data: of several the one that names it best."""

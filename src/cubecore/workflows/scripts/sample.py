@@ -42,7 +42,8 @@ _COMPARES = re.compile(r"(?i)verif|compar|check|golden|acc")
 """Names of scripts that compare results."""
 _RIGHT = re.compile(
     r"(?i)\b(?:test|verif\w*|compar\w*|accura\w*|result\w*)\b[^\n]{0,60}?"
-    r"\b(?:pass\w*|succe\w*|correct|ok)\b|\[(?:success|pass)\]|(?-i:\bPASSED)\r?$",
+    r"\b(?:pass\w*|succe\w*|correct|ok)\b|\[(?:success|pass)\]|(?-i:\bPASSED)\r?$"
+    r"|\bprecision (?:is )?100(?:\.0*)?%",
     re.MULTILINE,
 )
 """Words of a program that has compared its results."""
@@ -186,6 +187,7 @@ class _Steps:
         for step in sample.steps(target) if failed is None else ():
             if (failed := self.run(step, sample.built)) is not None:
                 break
+            self.compared |= step[0].startswith("./") and sample.compares(self.said)
         return failed
 
     def run(self, step: tuple[str, ...], where: Path) -> tuple[str, str] | None:

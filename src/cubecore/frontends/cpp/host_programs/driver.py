@@ -7,7 +7,7 @@ from dataclasses import field
 from pathlib import Path
 
 from cubecore.errors import refuse, unable
-from cubecore.frontends.cpp.files import SUFFIXES, VENDOR_LIBRARIES, write_at_once
+from cubecore.frontends.cpp.files import INCLUDE, SUFFIXES, VENDOR_LIBRARIES, write_at_once
 from cubecore.frontends.cpp.host_programs.executable import (
     has_other,
     joined,
@@ -154,7 +154,9 @@ def _take_value(call: CompilerCall, option: str, value: str) -> None:
         name, sign, text = value.partition("=")
         call.defines[name] = text if sign else None
     elif option in {"-I", "-iquote", "-isystem"}:
-        call.includes.append(str(Path(value).absolute()))
+        # The toolkit's folder is our headers', which stand behind those generated from them.
+        if Path(value).resolve() != INCLUDE.resolve():
+            call.includes.append(str(Path(value).absolute()))
     elif option == "-l":
         if value not in VENDOR_LIBRARIES:
             call.linked.append(f"-l{value}")

@@ -4,7 +4,9 @@ The text is read as far as it shows that: from main and from the functions of it
 kernels. A main that ends with 0 however its results are has compared nothing.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from cubecore.frontends.cpp.rewriting.tokens import Token, closing, tokens
 
@@ -14,6 +16,11 @@ _ENDS = frozenset({"abort", "_Exit", "quick_exit"})
 _STATUS = "ACL_"
 """The beginnings of names of the runtime's return codes: they say nothing of results."""
 _LEFT_OUT = frozenset({"space", "comment", "string", "raw"})
+
+_GOOD = re.compile(r"(?i)\b(?:pass(?:ed)?|succe\w*|ok|correct)\b")
+_BAD = re.compile(r"(?i)fail|wrong|mismatch|error|incorrect")
+_NEAR = 24
+"""Tokens at most between two verdicts that one condition chooses, and of a condition."""
 
 _Code = Sequence[Token]
 
@@ -40,6 +47,35 @@ def judges_results(text: str) -> bool:
         if _fails(rest, bodies) or (name == "main" and _returns_result(rest, bodies)):
             return True
     return "main" not in launching
+
+
+def says_verdict(text: str, said: str) -> bool:
+    """Return whether a program's output has the good one of two verdicts that its text chooses.
+
+    They are texts of one conditional, or of an `if` and its `else`, one of success and one of
+    failure. A choice by the runtime's own return codes counts for nothing.
+    """
+    code = [token for token in tokens(text) if token.kind not in _LEFT_OUT - {"string"}]
+    places = [number for number, token in enumerate(code) if token.kind == "string"]
+    for first, second in pairwise(places):
+        between = {token.text for token in code[first:second]}
+        before = [token.text for token in code[max(0, first - _NEAR) : first]]
+        if second - first > _NEAR or not between & {"else", ":"}:
+            continue
+        if any(word.startswith(_STATUS) for word in before):
+            continue
+        verdicts = code[first].text, code[second].text
+        good = [each for each in verdicts if _GOOD.search(each) and not _BAD.search(each)]
+        bad = [each for each in verdicts if _BAD.search(each)]
+        if len(good) == len(bad) == 1 and _is_printed(good[0][1:-1], said):
+            return True
+    return False
+
+
+def _is_printed(literal: str, said: str) -> bool:
+    """Return whether output has a literal's text up to its first number or escape."""
+    words = re.split(r"[%\\]", literal)[0].strip()
+    return bool(words) and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", said) is not None
 
 
 def _functions(code: _Code) -> Iterator[tuple[str, _Code]]:

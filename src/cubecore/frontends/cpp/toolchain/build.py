@@ -192,7 +192,7 @@ def macros_of(arch: str, part: str) -> tuple[str, ...]:
         raise unable("a C++ kernel", f"C++ kernels run on architectures {known}, not on {arch}")
     core, (name, number) = _ARCH[arch], _PARTS[part]
     of_arch = f"__NPU_ARCH__={arch}", f"__CCE_AICORE__={core}", f"__DAV_C{core}__"
-    return (*of_arch, f"__DAV_C{core}_{name}__", f"CUBECORE_PART={number}")
+    return (*of_arch, f"__DAV_C{core}_{name}__", "__NPU_DEVICE__", f"CUBECORE_PART={number}")
 
 
 _ARCH_TEXT = re.compile(rf"{_ARCH_MARK}(\d+)".encode())

@@ -35,11 +35,13 @@ _NEEDS_CXX20 = re.compile(
     r"called in a constant expression|call to non-'constexpr' function"
     r"|must be initialized by mem-initializer in 'constexpr' constructor"
     r"|was not declared in this scope; did you mean 'AscendC::"
+    r"|'(?P<name>\w+)' was not declared in this scope.*\n(?:.*\b(?P=name)\s*<|(?!\s*\d+ \|))"
 )
 """Errors at what C++20 allows, and the vendor's compiler before C++20.
 
 They are constexpr functions, and calls with template arguments of a function that the namespace of
-its other arguments has.
+its other arguments has, or would have: one that a template which nobody uses calls is never looked
+for. An excerpt shows the arguments; of text that is no file there is none.
 """
 _KIT_CONSTANTS = {
     "B32_DATA_NUM_PER_BLOCK": "8",

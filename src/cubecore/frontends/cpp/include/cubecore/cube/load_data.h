@@ -1,6 +1,7 @@
 // Loads of the Cube's operands. Pages: "LoadData（2D矩阵搬运）", "LoadData（GMToL1-2D矩阵搬运）",
 // "LoadData（卷积数据搬运）", LoadDataWithTranspose, LoadDataWithSparse, Fill, SetFmatrix,
-// SetLoadDataPaddingValue, SetLoadDataRepeat, SetLoadDataBoundary.
+// SetLoadDataPaddingValue, SetLoadDataRepeat, SetLoadDataBoundary; on 950 LoadDataWithStride,
+// SetLoadDataRepeatWithStride.
 #pragma once
 
 #include "cubecore/basic/tensors.h"
@@ -127,9 +128,18 @@ inline void SetLoadDataPaddingValue(const T padValue, CUBECORE_AT) {
   cubecore::issue("asc_set_l13d_padding", at, detail::bits_of(padValue));
 }
 
+#if __NPU_ARCH__ == 3510
+inline void SetLoadDataRepeat(const LoadDataRepeatParam& p, CUBECORE_AT) {
+  cubecore::issue("set_l3d_rpt_v2", at, p.repeatStride, p.repeatTime, p.repeatMode, p.dstStride);
+}
+inline void SetLoadDataRepeatWithStride(const LoadDataRepeatParamWithStride& p, CUBECORE_AT) {
+  cubecore::issue("set_l3d_rpt_v2", at, p.repeatStride, p.repeatTime, p.repeatMode, p.dstStride);
+}
+#else
 inline void SetLoadDataRepeat(const LoadDataRepeatParam& p, CUBECORE_AT) {
   cubecore::issue("asc_set_l13d_rpt", at, p.repeatStride, p.repeatTime, p.repeatMode);
 }
+#endif
 
 inline void SetLoadDataBoundary(uint32_t boundaryValue, CUBECORE_AT) {
   cubecore::issue("asc_set_l13d_size", at, boundaryValue);
@@ -152,8 +162,12 @@ inline void load_window(const LocalTensor<T>& dst, const LocalTensor<T>& src, co
   bool nothing = w.channels == 0 || w.k == 0 || w.m == 0 || (w.filter_w == 0 && !w.wide) ||
                  (w.filter_h == 0 && !w.high);
   if (nothing || !cubecore::within("LoadData", "mStartPt", w.m_at, 0, 32767, at)) return;
-  cubecore::issue(left ? "img2colv2_cbuf_to_ca" : "img2colv2_cbuf_to_cb", at, dst.pointer(),
-                  src.pointer(), w.k, w.m, w.k_at, w.m_at, w.stride_w, w.stride_h, w.filter_w,
+#if __NPU_ARCH__ == 3510
+  const char* name = left ? "img2colv2_cbuf_to_ca_v2" : "img2colv2_cbuf_to_cb_v2";
+#else
+  const char* name = left ? "img2colv2_cbuf_to_ca" : "img2colv2_cbuf_to_cb";
+#endif
+  cubecore::issue(name, at, dst.pointer(), src.pointer(), w.k, w.m, w.k_at, w.m_at, w.stride_w, w.stride_h, w.filter_w,
                   w.filter_h, w.dilation_w, w.dilation_h, w.wide, w.high, left && w.transpose,
                   w.right, w.channels);
 }
@@ -174,6 +188,14 @@ inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                        p.filterSizeH, p.enTranspose, p.fMatrixCtrl, p.channelSize},
                       at);
 }
+
+#if __NPU_ARCH__ == 3510
+template <typename T, const IsResetLoad3dConfig& defaultConfig = IS_RESER_LOAD3D_DEFAULT_CONFIG>
+inline void LoadDataWithStride(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                               const LoadData3DParamsV2<PrimT<T>>& p, CUBECORE_AT) {
+  LoadData<T, defaultConfig>(dst, src, p, at);
+}
+#endif
 
 template <typename T>
 inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,

@@ -198,6 +198,9 @@ struct LoadDataRepeatParam {
   uint16_t dstStride = 0;
   CUBECORE_TAKES(repeatStride, repeatTime, repeatMode, [dstStride])
 };
+#if __NPU_ARCH__ == 3510
+using LoadDataRepeatParamWithStride = LoadDataRepeatParam;
+#endif
 
 template <typename T>
 struct InitConstValueParams {

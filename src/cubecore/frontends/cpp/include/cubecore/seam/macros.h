@@ -252,6 +252,17 @@ inline U ScalarCast(T value) {
 
 inline bfloat16_t ToBfloat16(const float& value) { return bfloat16_t(value); }
 inline float ToFloat(const bfloat16_t& value) { return static_cast<float>(value); }
+// No page has these two; public kernels of 950 call them on what GetValue returns.
+inline float ToFloat(const fp8_e5m2_t& value) {  // the upper byte of a half
+  return static_cast<float>(__builtin_bit_cast(half, static_cast<uint16_t>(value.bits << 8)));
+}
+inline float ToFloat(const fp8_e4m3fn_t& value) {
+  int size = value.bits & 0x7f, exponent = size >> 3, fraction = size & 7;
+  float found = size == 0x7f ? __builtin_nanf("")
+                             : __builtin_ldexpf(static_cast<float>(fraction + (exponent ? 8 : 0)),
+                                                (exponent ? exponent : 1) - 10);
+  return value.bits & 0x80 ? -found : found;
+}
 
 }  // namespace AscendC
 
