@@ -178,6 +178,10 @@ MESSAGES = {
         "store of its stream, got none; bytes stay in the buffer"
     ),
     "five_buffers": "unaligned load buffers must be at most 4 at a time, got 5",
+    "types_that_lack": (
+        "Cast must convert float32 to int16, int32, int64, bfloat16, float16, hifloat8, "
+        "float8_e4m3fn, float8_e5m2, got uint32"
+    ),
     "layout_beyond": "Cast must have the layout ZERO, ONE from float32 to float16, got TWO",
     "shift_backwards": "ShiftLefts must shift by 0 or more bits, got -3",
 }

@@ -113,3 +113,20 @@ extern "C" __global__ __aicore__ void k(GM_ADDR x) {
         "inline.cpp:4: asc_add takes registers on architecture 3510, got addresses in UB; "
         "load them by asc_loadalign in a function with __simd_vf__"
     )
+
+
+def test_a_conversion_that_the_table_lacks_is_refused_with_those_that_it_has():
+    text = """#include "kernel_operator.h"
+__simd_vf__ inline void f(__ubuf__ float* a) {
+  vector_float x;
+  vector_uint32_t y;
+  asc_float2uint32_rz_sat(y, x, asc_create_mask_b32(PAT_ALL));
+}
+extern "C" __global__ __aicore__ void k(GM_ADDR x) { f((__ubuf__ float*)0); }
+"""
+    with pytest.raises(CubecoreError) as caught:
+        cubecore.inline(text, chip=CHIP).k[1](np.zeros(64, np.float32))
+    assert str(caught.value).splitlines() == [
+        "inline.cpp:5: asc_float2uint32_rz_sat must convert float to bfloat16, e4m3, e5m2, half, "
+        "hif8, int16, int32, int64, got uint32"
+    ]

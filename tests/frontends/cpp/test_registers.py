@@ -148,7 +148,7 @@ def test_a_copy_behind_a_vector_function_without_a_flag_races(built):
 def test_a_call_on_registers_stands_in_a_vector_function(built):
     with pytest.raises(CubecoreError) as caught:
         added(built["outside"])
-    assert (
-        "a call on registers must stand in a vector function, got one outside of any; "
-        "call a function with __simd_vf__, or put it in __VEC_SCOPE__"
-    ) in str(caught.value)
+    assert str(caught.value) == (
+        "inline.cpp:144 (outside): a call on registers must stand in a vector function, got one "
+        "outside of any; call a function with __simd_vf__, or put it in __VEC_SCOPE__"
+    )

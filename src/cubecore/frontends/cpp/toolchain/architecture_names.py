@@ -1,8 +1,10 @@
 """Names that kernels of an architecture do not have: refused, with what replaces them."""
 
 import re
+from collections.abc import Mapping
+from functools import cache
 
-from cubecore.errors import unable
+from cubecore.errors import refuse, unable
 from cubecore.frontends.cpp.documented import of_2201
 from cubecore.frontends.cpp.rewriting.threads import THREAD_VARIABLES
 from cubecore.frontends.cpp.toolchain.api_names import of_3510
@@ -22,11 +24,37 @@ def of_another_arch(text: str, name: str, arch: str, where: str) -> Exception | 
         gone = next(filter(of_2201().__contains__, re.findall(r"\w+", text)), "")
         full = f"AscendC::{gone}"
         return unable(full, f"{where}: {full} is of architecture 2201", of_2201().get(gone, ""))
+    if arch == "3510":
+        return _lacking_conversion(name, where)
     remedy = "run it with --chip Ascend950PR_9589"
-    if arch != "3510" and name in THREAD_VARIABLES:
+    if name in THREAD_VARIABLES:
         sentence = f"{where}: {name} is of threads (SIMT), which architecture 3510 runs"
         return unable(name, sentence, remedy)
     if arch != "2201" or name not in of_3510():
         return None
     full = name if name.islower() or name.startswith("__") else f"AscendC::{name}"
     return unable(full, f"{where}: {full} is of architecture 3510", remedy)
+
+
+_TYPE = r"(?:half|float|bfloat16|u?int\d+(?:x2)?|hif8|e\dm\d(?:x2)?)"
+_CONVERSION = re.compile(rf"asc_(?P<source>{_TYPE})2(?P<to>{_TYPE})(?:_[a-z0-9_]+)?")
+
+
+@cache
+def _conversions() -> Mapping[str, frozenset[str]]:
+    """Return the types that registers of a type are converted to, as names of the C API say."""
+    from cubecore.isa.vector.registers.c_api.names import c_names
+
+    named = [match for name in c_names() if (match := _CONVERSION.fullmatch(name)) is not None]
+    sources = {match["source"] for match in named}
+    return {each: frozenset(m["to"] for m in named if m["source"] == each) for each in sources}
+
+
+def _lacking_conversion(name: str, where: str) -> Exception | None:
+    """Return the refusal of a conversion of the C API that the vector unit does not have."""
+    asked = _CONVERSION.fullmatch(name)
+    known = _conversions().get(asked["source"]) if asked is not None else None
+    if asked is None or known is None or asked["to"] in known:
+        return None
+    need = f"convert {asked['source']} to {', '.join(sorted(known))}"
+    return refuse(f"{where}: {name}", need, asked["to"])

@@ -108,7 +108,7 @@ def _planned(step: RegisterStep, program: RegisterProgram, run: "Execution") -> 
         if leaf.levels != step.levels[: len(leaf.levels)]:
             return None
         inputs.append((source.leaf, source.result, len(step.levels) - len(leaf.levels)))
-    planned = PlannedStep(step, tuple(inputs), step.scalars[None])
+    planned = PlannedStep(step, tuple(inputs), step.scalars[None], stores=step.stores)
     if not step.loads and not step.stores:
         return planned
     span = (LOADS if step.loads else STORES)[step.call.mode].span
@@ -117,7 +117,8 @@ def _planned(step: RegisterStep, program: RegisterProgram, run: "Execution") -> 
         return None
     part, low, high = place
     shape = (*step.addresses.shape, span)
-    return replace(planned, shape=shape, part=part, low=low, high=high)
+    replaces = step.stores and run.is_stored_whole(part, low, high)
+    return replace(planned, shape=shape, part=part, low=low, high=high, replaces=replaces)
 
 
 def value_after(
@@ -194,6 +195,7 @@ class Execution:
     def follow(self, plan: Sequence[PlannedStep]) -> None:
         """Run planned steps in their order."""
         values: dict[tuple[int, int], Array] = {}
+        window: Array | None
         for each in plan:
             step = each.step
             inputs = [
@@ -204,12 +206,11 @@ class Execution:
             if each.part != NONE:
                 run = self._parts[each.part].array[:, each.low : each.high]
                 window = run.reshape(run.shape[0], *each.shape)
-                if step.loads:
+                if not each.stores:
                     inputs.append(window)
             results = self.results(step.call, inputs, None, each.scalars)
-            if step.stores and window is not None:
-                start = self._parts[each.part].low + each.low
-                if not self._replaces(start, window, results[0]):
+            if each.stores and window is not None:
+                if not (each.replaces and self._replaces(each.part, window, results[0])):
                     window[...] = results[0]
                 continue
             for number, array in enumerate(results):
@@ -387,23 +388,26 @@ class Execution:
             if 0 <= start - each.low < each.array.shape[1]
         )
 
-    def _replaces(self, start: int, window: Array, values: Array) -> bool:
-        """Put values in the place of a part that they are all of, and return whether it was done.
+    def is_stored_whole(self, number: int, low: int, high: int) -> bool:
+        """Return whether a store to bytes [low, high) of a part is of all of it, and the only one.
 
-        It saves a copy of what most functions store. No other call may store there, and the values
-        must be nobody else's bytes. An image of all of UB stays the one that was given.
+        An image of all of UB stays the one that was given.
         """
-        if len(self._parts) == 1 or window.shape != values.shape:
+        if len(self._parts) == 1 or not self._program.stores_once:
             return False
-        number = self._part_at(start)
+        return low == 0 and high == self._parts[number].array.shape[1]
+
+    def _replaces(self, number: int, window: Array, values: Array) -> bool:
+        """Put values in the place of a part that is stored whole, and return whether it was done.
+
+        It saves a copy of what most functions store. The values must be nobody else's bytes.
+        """
+        if window.shape != values.shape:
+            return False
         low, array = self._parts[number].low, self._parts[number].array
-        if start != low or window.size != array.size:
-            return False
         # Both lie as the part does: cores, then trips, then bytes. A later store to the part would
         # change a register's value, which other calls may read, and a load's result is UB itself.
         if not (window.flags.c_contiguous and values.flags.c_contiguous):
-            return False
-        if not self._program.stores_once:
             return False
         if any(np.may_share_memory(values, each.array) for each in self._parts):
             return False
@@ -438,7 +442,11 @@ class Execution:
             return
         window = self._window(step, addresses, span)
         if let is None:
-            if not self._replaces(int(addresses.flat[0]), window, values):
+            start = int(addresses.flat[0])
+            number = self._part_at(start)
+            low = start - self._parts[number].low
+            whole = self.is_stored_whole(number, low, low + addresses.size * span)
+            if not (whole and self._replaces(number, window, values)):
                 window[...] = values
         else:
             np.copyto(window, values, where=let)

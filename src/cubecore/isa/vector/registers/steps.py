@@ -153,7 +153,8 @@ class PlannedStep:
     """A step without a mask whose trips all run at once: where its inputs and its bytes are.
 
     An input is a step's result, with so many axes of length 1 behind those that it has. `part` is
-    the number of the part of UB that the step accesses, in bytes [low, high) of it.
+    the number of the part of UB that the step loads from or `stores` to, in bytes [low, high) of
+    it; a store that `replaces` is the only one there, and of the whole part.
     """
 
     step: RegisterStep
@@ -163,6 +164,8 @@ class PlannedStep:
     part: int = NONE
     low: int = 0
     high: int = 0
+    stores: bool = False
+    replaces: bool = False
 
 
 def strides_of(addresses: NDArray[np.int64]) -> tuple[int, ...] | None:

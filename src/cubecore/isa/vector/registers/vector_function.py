@@ -1,6 +1,6 @@
 """A vector function as one instruction of pipe V: it reads and writes runs of UB."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from operator import itemgetter
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from cubecore.isa.vector.registers.issue.reliefs import Relief
     from cubecore.isa.vector.registers.program import RegisterProgram
 
+_Run = tuple[str, int, int]
+"""An operand's name, and the bytes [low, high) of it from the program's base on."""
 Spans = tuple[tuple[Operand, Runs], ...]
 """Operands, and the bytes [start, end) of each from the program's base on."""
 _BYTE = element_type("uint8")
@@ -150,21 +152,15 @@ class VectorFunction(Instruction):
         cores = some.shape[0] if some.ndim > 1 else 1
         mask = mask_of(registers)
         if self.is_direct:
-            made = [
-                (operand, runs[0], _unwritten(cores, runs[0][1] - runs[0][0]))
-                for operand, runs in self.spans
-                if operand.access.writes
-            ]
-            parts = [UbPart(low, array) for _, (low, _), array in made]
-            parts += [
-                UbPart(runs[0][0], inputs[operand.name].reshape(cores, -1))
-                for operand, runs in self.spans
-                if operand.access.reads
-            ]
+            read, written = self._sides
+            made = [_unwritten(cores, high - low) for _, low, high in written]
+            parts = [UbPart(low, array) for (_, low, _), array in zip(written, made, strict=True)]
+            parts += [UbPart(low, inputs[name].reshape(cores, -1)) for name, low, _ in read]
             ar = execute(performed, parts, registers.ctrl, mask)
-            stored = {made[n][0].name: parts[n].array for n in range(len(made))}
-            for n, (_, _, array) in enumerate(made):
-                if parts[n].array is not array:  # another array has taken its place
+            stored = {}
+            for (name, _, _), array, part in zip(written, made, parts, strict=False):
+                stored[name] = part.array
+                if part.array is not array:  # another array has taken its place
                     _SPARE[array.shape] = array
             return _shaped(stored, some), ar
         size = max(self.program.reach, performed.reach)
@@ -179,6 +175,17 @@ class VectorFunction(Instruction):
                 put(image, runs, inputs[operand.name])
         ar = execute(performed, [UbPart(0, image)], registers.ctrl, mask)
         return _shaped(self._written(image), some), ar
+
+    @property
+    def _sides(self) -> tuple[Sequence[_Run], Sequence[_Run]]:
+        """The runs of operands that are read and of those written, of one run each."""
+        found: tuple[Sequence[_Run], Sequence[_Run]] | None = self.__dict__.get("_by_side")
+        if found is None:
+            named = [(operand, (operand.name, *runs[0])) for operand, runs in self.spans]
+            read = [run for operand, run in named if operand.access.reads]
+            found = read, [run for operand, run in named if operand.access.writes]
+            self.__dict__["_by_side"] = found
+        return found
 
     @property
     def is_direct(self) -> bool:

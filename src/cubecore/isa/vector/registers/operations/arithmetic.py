@@ -97,7 +97,8 @@ def lane_by_lane(
         # mask keeps out become 0, or keep the old dst.
         old = values.pop() if call.mode == MERGING else None
         operands = [widened(each, call.dtype) for each in values]
-        if call.operation.form in {Form.SCALAR, Form.AXPY}:
+        form = call.operation.form
+        if form is Form.SCALAR or form is Form.AXPY:
             operands.insert(1, widened(scalars(call.dtype, scalar), call.dtype))
         flush = flushes and call.dtype.kind == "float" and call.mode != KEEPS_SUBNORMALS
         with np.errstate(all="ignore"):
