@@ -6,6 +6,7 @@
 #include "cubecore/reg/casts.h"
 #include "cubecore/reg/dump.h"
 #include "cubecore/reg/indexed.h"
+#include "cubecore/library/quantize.h"
 #include "cubecore/reg/rearranged.h"
 #include "cubecore/seam/notes.h"
 

@@ -8,8 +8,8 @@
 namespace AscendC {
 namespace detail {
 
-// The lanes of a repeat that the vector mask takes. Lanes of 64 bits have the first bits of those of
-// 32, each for twice as wide a lane.
+// The lanes of a repeat that the vector mask takes. Lanes of 64 bits have the first bits of those
+// of 32, each for twice as wide a lane.
 template <typename Lane>
 inline Reg::MaskReg mask_of_repeats(const cubecore::Here& at) {
   using Bits = std::conditional_t<sizeof(Lane) <= 2, uint16_t, uint32_t>;
