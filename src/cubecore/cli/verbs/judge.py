@@ -25,7 +25,7 @@ NO_VERDICT = 3
     ],
 )
 @click.argument("submission", metavar="[SUBMISSION]", required=False, type=InputFile())
-@click.option("--task", type=InputFile(), help="the task: file or folder")
+@click.option("--task", type=InputFile(), help="the task: file or folder; a sample brings its own")
 @click.option(
     "--batch",
     type=InputFile(),
@@ -86,13 +86,12 @@ def judge(
         if submission is not None:
             raise unable("--batch", "--batch stands in the place of SUBMISSION")
         return many.judged(task, keys, report, form)
-    if submission is None or task is None:
-        missing = "SUBMISSION" if submission is None else "--task"
-        raise click.UsageError(f"missing {missing}")
+    if submission is None:
+        raise click.UsageError("missing SUBMISSION")
     return _judged(submission, task, keys, report, form)
 
 
-def _judged(submission: str, task: str, keys: Json, report: str | None, form: str) -> int:
+def _judged(submission: str, task: str | None, keys: Json, report: str | None, form: str) -> int:
     """Judge one submission, and return the exit code."""
     from cubecore.cli.progress import working
     from cubecore.output_files import require_writable, write_whole

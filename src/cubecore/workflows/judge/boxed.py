@@ -17,7 +17,13 @@ from cubecore.sandbox.view import BoxView, Scratch
 from cubecore.sandbox.words import NONE
 from cubecore.workflows.judge.compilation import Compilations, kept_folder
 from cubecore.workflows.judge.limits import JudgeOptions
-from cubecore.workflows.judge.submissions.kinds import PROJECT, PYTHON, STRINGS, Submission
+from cubecore.workflows.judge.submissions.kinds import (
+    PROJECT,
+    PYTHON,
+    SAMPLE,
+    STRINGS,
+    Submission,
+)
 from cubecore.workflows.judge.tasks.kinds import JudgeTask
 
 RESULTS = "results"
@@ -77,6 +83,14 @@ def submission_boxes(
         return
     cache = folder().absolute()
     scratch = {_TEMPORARY: _TEMPORARY_BYTES, given / RESULTS: RESULT_BYTES}
+    if submission.kind == SAMPLE and has_compiler():
+        # CMake starts programs of the submission's, the compiler among them: all of it is in one
+        # box, with a cache of its own behind the compiled headers that all share.
+        _prepare(submission, options)
+        scratch |= {cache: _CACHE_BYTES, _TEMPORARY: RESULT_BYTES}
+        tools = (Path(compiler().command[0]), *shared_units(), *files)
+        yield SubmissionBoxes(options.sandbox, _view((given, *tools), task, scratch))
+        return
     if submission.kind == PYTHON or not has_compiler():
         scratch[cache] = _CACHE_BYTES
         yield SubmissionBoxes(options.sandbox, _view((given, *files), task, scratch))
@@ -90,9 +104,18 @@ def submission_boxes(
         yield SubmissionBoxes(options.sandbox, running, service)
 
 
+def data_box(task: JudgeTask, written: Sequence[Path], read: Sequence[Path]) -> BoxView:
+    """Return the view of a box for the scripts of a submission that brings its own data."""
+    folders = {_TEMPORARY: RESULT_BYTES, **dict.fromkeys(written, RESULT_BYTES)}
+    scratch = tuple(Scratch(each, size) for each, size in folders.items())
+    return BoxView((task.path, *read), scratch=scratch)
+
+
 def _view(readable: Sequence[Path], task: JudgeTask, scratch: dict[Path, int]) -> BoxView:
     folders = tuple(Scratch(each, size) for each, size in scratch.items())
-    return BoxView(tuple(readable), hidden=(task.path,), scratch=folders)
+    # A sample's own data is its task: it may see itself.
+    hidden = () if task.path in readable else (task.path,)
+    return BoxView(tuple(readable), hidden=hidden, scratch=folders)
 
 
 def own_files(submission: Submission, path: Path) -> list[Path]:

@@ -32,7 +32,7 @@ from cubecore.sandbox.confinement import clean_environment
 from cubecore.sandbox.words import NONE
 from cubecore.workflows.judge.cheating.kinds import CERTAIN
 from cubecore.workflows.judge.limits import JudgeOptions, options_of
-from cubecore.workflows.judge.submissions.kinds import Submission, submission_of
+from cubecore.workflows.judge.submissions.kinds import SAMPLE, Submission, submission_of
 from cubecore.workflows.judge.tasks.comparison import LATE, REFUSED, RIGHT, WRONG
 from cubecore.workflows.judge.tasks.kinds import JudgeTask, task_of
 from cubecore.workflows.judge.values import arrays_in
@@ -58,7 +58,7 @@ class JudgeFaultError(CubecoreError):
 
 def judge(
     submission: str | Path,
-    task: str | Path,
+    task: str | Path | None = None,
     *,
     chip: str | None = None,
     on_stage: Callable[[str], None] = lambda _: None,
@@ -72,10 +72,11 @@ def judge(
     Parameters
     ----------
     submission : str or Path
-        An operator project, a file with its strings, a file of C++ kernels, or a Python file with a
-        kernel.
-    task : str or Path
-        A .npz file (x, y, ..., expected_z), or a Python file with ``reference`` and ``inputs``.
+        An operator project, a file with its strings, a sample project, a file of C++ kernels, or a
+        Python file with a kernel.
+    task : str or Path or None
+        A .npz file (x, y, ..., expected_z), a Python file with ``reference`` and ``inputs``, or a
+        folder of a suite. None for a sample, whose own scripts are its task.
     chip : str or None
         Full SoC name; the default chip unless given.
     on_stage : callable
@@ -101,14 +102,29 @@ def judge(
     >>> cubecore.judge("add_custom", "task.py").correct  # doctest: +SKIP
     """
     asked = options_of(default_chip() if chip is None else chip, options)
-    known, given = task_of(task), submission_of(submission)
+    given = submission_of(submission)
+    known = task_of(_own_task(given) if task is None else task)
     with tempfile.TemporaryDirectory(prefix="cubecore-judge-") as folder:
         request = {"options": asdict(asked), "task": str(known.path)}
         request |= {"submission": str(given.path)}
         Path(folder, "request.json").write_text(json.dumps(request), "utf-8")
         judged = _judged(Path(folder), on_stage)
-    command = _command(str(submission), str(task), asked)
+    command = _command(str(submission), None if task is None else str(task), asked)
     return _verdict(judged, given, known, asked, command)
+
+
+def _own_task(submission: Submission) -> Path:
+    """Return the task of a submission that brings its own.
+
+    Raises
+    ------
+    RequestError
+        If it is of another kind.
+    """
+    if submission.kind != SAMPLE:
+        name = submission.path.name
+        raise unable(name, f"{name} needs --task", "only a sample project brings data of its own")
+    return submission.path
 
 
 def _judged(folder: Path, on_stage: Callable[[str], None]) -> Json:
@@ -173,10 +189,10 @@ def _fault(sentence: str) -> JudgeFaultError:
     return JudgeFaultError([Violation("judge", "", "", "", sentence.strip())])
 
 
-def _command(submission: str, task: str, options: JudgeOptions) -> str:
+def _command(submission: str, task: str | None, options: JudgeOptions) -> str:
     """Return the command that judges again."""
-    plain, words = JudgeOptions(options.chip), ["cubecore", "judge", submission, "--task", task]
-    words += ["--chip", options.chip]
+    plain, words = JudgeOptions(options.chip), ["cubecore", "judge", submission]
+    words += [*(["--task", task] if task is not None else []), "--chip", options.chip]
     names = {"cap_bytes": "--cap-bytes", "cpu_s": "--cpu", "wall_s": "--wall"}
     for name, value in asdict(options).items():
         if name == "settings":

@@ -21,16 +21,19 @@ from cubecore.errors import CubecoreError, unable
 from cubecore.frontends.cpp.files import SUFFIXES
 from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
 from cubecore.lazy_dataclass import dataclass
-from cubecore.sandbox.box import Sandbox
+from cubecore.sandbox.box import Sandbox, opened
 from cubecore.sandbox.kernel_calls import end_with_parent
+from cubecore.sandbox.words import NONE
 from cubecore.workflows.judge.blame import is_ours, raised_by
 from cubecore.workflows.judge.boxed import (
     RESULT_BYTES,
     RESULTS,
     SubmissionBoxes,
+    data_box,
     own_files,
     submission_boxes,
 )
+from cubecore.workflows.judge.cheating.kinds import OUTSIDE
 from cubecore.workflows.judge.cheating.result_marks import result_marks
 from cubecore.workflows.judge.cheating.source_marks import source_marks
 from cubecore.workflows.judge.compilation import Compilations
@@ -44,7 +47,12 @@ from cubecore.workflows.judge.redrawn import (
 )
 from cubecore.workflows.judge.steps import Service, StepOutcome, forked
 from cubecore.workflows.judge.submissions.case_results import results_of
-from cubecore.workflows.judge.submissions.kinds import Submission, submission_of, written_binding
+from cubecore.workflows.judge.submissions.kinds import (
+    SAMPLE,
+    Submission,
+    submission_of,
+    written_binding,
+)
 from cubecore.workflows.judge.submissions.runner import CaseRunner
 from cubecore.workflows.judge.tasks.cases import Reference, ReferenceCase
 from cubecore.workflows.judge.tasks.comparison import (
@@ -55,7 +63,7 @@ from cubecore.workflows.judge.tasks.comparison import (
     leaves,
     plain,
 )
-from cubecore.workflows.judge.tasks.kinds import JudgeTask, task_of
+from cubecore.workflows.judge.tasks.kinds import SAMPLE_DATA, JudgeTask, task_of
 from cubecore.workflows.judge.tasks.references import reference_of
 from cubecore.workflows.judge.values import ArrayFolder, array_of, arrays_in, is_tensor, loaded
 
@@ -82,9 +90,14 @@ def main(folder: Path) -> None:
     _load_shared(task, model=bool(submission.model))
     judged = _Judgement(folder, options, task)
     make = partial(made_cases, task, options, reference, given)
-    step = judged.step("reference", partial(of_task, task, make))
-    if step is None:
-        return
+    # The scripts of a submission that brings its own data are as hostile as itself.
+    own = options.sandbox if task.path == submission.path else NONE
+    with opened(own, data_box(task, (reference, given), ())) as box:
+        step = judged.step("reference", partial(of_task, task, make), box=box)
+        if step is None:
+            return
+        for each in (reference, given) if box is not None else ():
+            box.copied_out(each, each, RESULT_BYTES)
     records, model = step.left["cases"], step.left["model"]
     if all(each["outcome"] == TOO_LARGE for each in records):
         sentence = f"no case of {task.name} has arrays of at most {options.cap_bytes} B each"
@@ -100,11 +113,12 @@ def main(folder: Path) -> None:
             return
         if "cases" in told:
             compare = partial(compared_cases, task, reference, cases, told)
-            compared = judged.step("comparison", partial(of_task, task, compare))
+            with opened(own, data_box(task, (), (reference, given))) as box:
+                compared = judged.step("comparison", partial(of_task, task, compare), box=box)
             if compared is None:
                 return
             told["compared"] = compared.left["cases"]
-            if cases.again is not None and not cases.again["depends"]:
+            if not _depends(task, cases.again):
                 for case in told["cases"]:
                     case["cheating"] = without_independence(case.get("cheating", ()))
             _find_writer(judged, runner, boxes, cases, told["compared"])
@@ -125,6 +139,14 @@ class _GivenCases:
     records: list[Json]
     model: Json | None
     again: Json | None
+
+
+def _depends(task: JudgeTask, again: Json | None) -> bool:
+    """Return whether a task's results depend on its inputs, as far as a case drawn again tells.
+
+    A sample that has the same inputs each time says nothing of it.
+    """
+    return task.kind != SAMPLE_DATA if again is None else bool(again["depends"])
 
 
 def _run(
@@ -167,6 +189,8 @@ def _find_writer(
 def marks_of_sources(submission: Submission, place: Path, records: list[Json]) -> list[Json]:
     """Return the marks of cheating in the files of a submission."""
     files = [f for each in own_files(submission, place) for f in (each, *each.rglob("*"))]
+    if submission.kind == SAMPLE:  # the scripts are its data's
+        files = [file for file in files if file.suffix != ".py"]
     texts = {f: f.read_text("utf-8", "replace") for f in files if f.suffix in _SOURCES}
     python = [text for file, text in texts.items() if file.suffix == ".py"]
     python += [submission.model] if submission.model else []
@@ -174,6 +198,8 @@ def marks_of_sources(submission: Submission, place: Path, records: list[Json]) -
     shapes = [each["shape"] for one in records for each in arrays_in(one["inputs"])]
     sizes = {size for shape in shapes for size in (*shape, math.prod(shape)) if size > _LEAST_SIZE}
     found = [*source_marks(list(dict.fromkeys(python)), cpp, sizes)]
+    if submission.kind == SAMPLE:  # its program reads and writes files as it is meant to
+        found = [mark for mark in found if mark["id"] != OUTSIDE.id]
     return list({(each["id"], each["evidence"]): each for each in found}.values())
 
 

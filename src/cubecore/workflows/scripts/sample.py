@@ -47,6 +47,7 @@ _RIGHT = re.compile(
     re.MULTILINE,
 )
 """Words of a program that has compared its results."""
+_BUILDING = frozenset({"cmake", "make"})
 _COMMON = (
     ("cmake", ".."),
     ("make",),
@@ -92,6 +93,12 @@ class SampleRun:
                 f"{self.folder}: finished in {self.seconds:.0f} s, no findings; result not compared"
             )
         return f"{self.folder}: verified in {self.seconds:.0f} s"
+
+
+def project_steps(root: Path) -> tuple[tuple[str, ...], ...]:
+    """Return the commands of a project's README, or those that samples share."""
+    own = (_OF_LAUNCHES,) if _has_script(root) else _COMMON
+    return next(filter(None, map(steps_of, readmes_of(root))), own)
 
 
 def steps_of(readme: str) -> tuple[tuple[str, ...], ...]:
@@ -166,8 +173,7 @@ class _Steps:
 
     def project(self, root: Path, build: Path) -> tuple[str, str] | None:
         """Run the commands of a project's README, or those that samples share."""
-        own = (_OF_LAUNCHES,) if _has_script(root) else _COMMON
-        for step in next(filter(None, map(steps_of, readmes_of(root))), own):
+        for step in project_steps(root):
             if step[0].startswith("python") and not (build / step[1]).is_file():
                 continue
             if (failed := self.run(step, build)) is not None:
@@ -193,7 +199,7 @@ class _Steps:
     def run(self, step: tuple[str, ...], where: Path) -> tuple[str, str] | None:
         """Run a step; None if it passes."""
         name = Path(step[1] if step[0].startswith(("python", "bash")) else step[0]).name
-        code, said = _step(step, where, self.timeout_s)
+        code, said = run_step(step, where, self.timeout_s)
         self.said = said
         if self.show is not None:
             self.show(f"{shlex.join(step)}\n{said}")
@@ -202,10 +208,9 @@ class _Steps:
             found = _TITLE.search(said)
             self.told += _NOTE.findall(said[: found.start()] if found else said)
             self.told += [said[found.start() :].rstrip()] if found else []
-        self.compared |= _RIGHT.search(said) is not None or _compares(step, where)
-        wrong = _WRONG.search(said) if step[0] not in {"cmake", "make"} else None
-        if code or wrong is not None:
-            return name, _end(step, said, wrong, code)
+        self.compared |= says_right(said) or _compares(step, where)
+        if code or (step[0] not in _BUILDING and _WRONG.search(said) is not None):
+            return name, reason_of(step, said, code)
         return None
 
 
@@ -234,13 +239,24 @@ def _inherited(timeout_s: float) -> dict[str, str]:
     return {"CUBECORE_TIMEOUT": limit, "PATH": os.pathsep.join(filter(None, paths))}
 
 
-def _end(step: tuple[str, ...], said: str, wrong: re.Match[str] | None, code: int) -> str:
-    """Return the line of a step's output that says why it failed."""
+def says_right(said: str) -> bool:
+    """Return whether a step says that it has compared results, and that they are right."""
+    return _RIGHT.search(said) is not None
+
+
+def says_wrong(said: str) -> bool:
+    """Return whether a step says that results are wrong."""
+    return _WRONG.search(said) is not None
+
+
+def reason_of(step: tuple[str, ...], said: str, code: int) -> str:
+    """Return the line of a failed step's output that says why it failed."""
+    wrong = _WRONG.search(said) if step[0] not in _BUILDING else None
     told = [line.replace("\r", "").strip() for line in said.split("\n")]
     lines = [line for line in told if line]
     if wrong is not None:
         return told[said.count("\n", 0, wrong.start())]
-    if step[0] in {"cmake", "make"}:
+    if step[0] in _BUILDING:
         lines = [line for line in lines if not line.startswith(("make", "gmake", "["))] or lines
         return lines[0] if len(lines) == 1 else _longest_error(lines)
     return lines[-1] if lines else f"exit code {code}"
@@ -251,7 +267,7 @@ def _longest_error(lines: list[str]) -> str:
     return (errors or lines)[-1]
 
 
-def _step(step: tuple[str, ...], build: Path, timeout_s: float) -> tuple[int, str]:
+def run_step(step: tuple[str, ...], build: Path, timeout_s: float) -> tuple[int, str]:
     """Run a step; return its exit code and its output, which is left in a file if it says so."""
     kept = _KEPT.search(" ".join(step))
     if kept is None:

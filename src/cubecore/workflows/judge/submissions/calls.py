@@ -25,7 +25,6 @@ from cubecore.workflows.judge.submissions.kinds import (
     KERNEL,
     PROJECT,
     PYTHON,
-    SAMPLE,
     STRINGS,
     Submission,
 )
@@ -87,9 +86,6 @@ def opened(submission: Submission, place: Path, options: JudgeOptions) -> OpenSu
         return _kernel_file(place, launch, options)
     if submission.kind == PYTHON:
         return _python(place, options)
-    if submission.kind == SAMPLE:
-        sentence = f"{submission.path.name} is a sample, which has its own data"
-        raise unable(submission.path.name, sentence, "run it by cubecore sample")
     remedy = "its task must be one of torch, with a class Model"
     raise unable(submission.path.name, f"a {submission.kind} is called by its ModelNew", remedy)
 

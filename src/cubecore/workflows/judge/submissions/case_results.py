@@ -13,6 +13,7 @@ from cubecore.frontends.kernels.session import KernelRun, ScriptSession
 from cubecore.machine.sanitize.findings import SanitizerFinding
 from cubecore.workflows.judge.blame import is_ours, raised_by
 from cubecore.workflows.judge.tasks.comparison import REFUSED
+from cubecore.workflows.judge.tasks.sample_projects import ProgramFiles
 from cubecore.workflows.judge.values import loaded
 
 
@@ -106,6 +107,8 @@ def predicted(runs: Sequence[KernelRun]) -> Json:
 def results_of(folder: Path, told: Json) -> Any:
     """Return the results that a case left: by name if all have one, else in order."""
     pairs = loaded(folder / "results", told["results"])
+    if "program" in told:
+        return ProgramFiles.of(dict(pairs), told["program"])
     names = [name for name, _ in pairs]
     if names and all(names):
         return dict(pairs)

@@ -24,8 +24,9 @@ from cubecore.workflows.judge.submissions.case_results import (
     raised,
     refused,
 )
-from cubecore.workflows.judge.submissions.kinds import Submission
+from cubecore.workflows.judge.submissions.kinds import SAMPLE, Submission
 from cubecore.workflows.judge.tasks.comparison import LATE, NOT_RUN, leaves, plain
+from cubecore.workflows.judge.tasks.sample_projects import ProgramFiles
 from cubecore.workflows.judge.values import ArrayFolder, arrays_in, loaded
 
 _HOST_FUNCTIONS = (
@@ -62,7 +63,7 @@ class CaseRunner:
         """
         os.chdir(self._folder)
         try:
-            opened_one = self._opened(model)
+            opened_one = self._opened(folder, model)
         except StageError as error:
             _require_no_limit(error.error)
             return {"stage": error.stage, "error": described(error.error, error.stage)}
@@ -87,7 +88,11 @@ class CaseRunner:
                 left["again"] = self._case(folder, opened_one, again["record"], traced=False)
         return left
 
-    def _opened(self, model: Json | None) -> OpenSubmission:
+    def _opened(self, folder: Path, model: Json | None) -> OpenSubmission:
+        if self._submission.kind == SAMPLE:
+            from cubecore.workflows.judge.submissions.samples import opened_sample
+
+            return opened_sample(self._place, folder, self._options)
         if model is None:
             return opened(self._submission, self._place, self._options)
         from cubecore.workflows.judge.submissions.models import opened_model
@@ -107,6 +112,7 @@ class CaseRunner:
                 before = bytes_of(given.inputs)
                 got = called.call(given)
                 told["results"] = _stored(folder / "results", got)
+                told |= {"program": got.told()} if isinstance(got, ProgramFiles) else {}
             except InstructionLimitError as error:
                 told |= {"outcome": LATE, "error": described(error, "run")}
                 self._left = 0
@@ -142,7 +148,7 @@ class CaseRunner:
     def writer(self, folder: Path, record: Json, compared: Json, model: Json | None) -> Json:
         """Return the line that wrote the first wrong element, found by running the case again."""
         os.chdir(self._folder)
-        called = self._opened(model)
+        called = self._opened(folder, model)
         given = given_case(folder, record)
         options = self._session_options(traced=True)
         most = self._options.instructions

@@ -7,7 +7,7 @@ from cubecore.errors import refuse, unable, unreadable
 from cubecore.lazy_dataclass import dataclass
 
 ARRAYS, FUNCTION, TORCH = "arrays", "function", "torch"
-NPU_KERNEL_BENCH, CANN_BENCH = "NPUKernelBench", "cann-bench"
+NPU_KERNEL_BENCH, CANN_BENCH, SAMPLE_DATA = "NPUKernelBench", "cann-bench", "sample"
 _COMMON = Path("libs", "common_include")
 """The headers of NPUKernelBench, as its configuration names them."""
 _WITH_TORCH = {TORCH, NPU_KERNEL_BENCH, CANN_BENCH}
@@ -71,6 +71,8 @@ def _folder(folder: Path, shown: str) -> JudgeTask:
         return JudgeTask(NPU_KERNEL_BENCH, folder.name, folder, _suite_headers(folder))
     if (folder / "golden.py").is_file():
         return JudgeTask(CANN_BENCH, folder.name, folder)
+    if (folder / "CMakeLists.txt").is_file():
+        return JudgeTask(SAMPLE_DATA, folder.name, folder)
     remedy = "a task of NPUKernelBench has validation/module.py, one of cann-bench golden.py"
     raise unable(shown, f"{shown} has no reference", remedy)
 

@@ -17,6 +17,7 @@ from cubecore.workflows.judge.tasks.kinds import (
     CANN_BENCH,
     FUNCTION,
     NPU_KERNEL_BENCH,
+    SAMPLE_DATA,
     JudgeTask,
 )
 
@@ -44,6 +45,10 @@ def reference_of(task: JudgeTask) -> Reference:
         from cubecore.workflows.judge.tasks.cann_bench import CannBenchTask
 
         return CannBenchTask(task)
+    if task.kind == SAMPLE_DATA:
+        from cubecore.workflows.judge.tasks.sample_tasks import SampleTask
+
+        return SampleTask(task)
     from cubecore.workflows.judge.tasks.torch_tasks import TorchTask
 
     return TorchTask(task)
