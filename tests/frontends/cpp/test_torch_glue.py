@@ -15,6 +15,7 @@ pytestmark = needs_compiler
 VALUES = """#include <torch/extension.h>
 #include <ATen/Scalar.h>
 #include "pytorch_npu_helper.hpp"
+#include "aclnn_turn.h"
 
 static std::string told(const at::Tensor& x, c10::optional<at::Tensor> y, at::IntArrayRef axes,
                         const std::vector<double>& reals, bool flag, std::string text,
@@ -46,8 +47,33 @@ static at::Tensor run(const at::Tensor& x, at::IntArrayRef axes, c10::optional<a
   EXEC_NPU_CMD(aclnnTurn, x.transpose(0, 1), ConvertType(axes), bias, 0.5, true, out);
   return out;
 }
+static aclTensor* described(const at::Tensor& x) {
+  return aclCreateTensor(x.sizes().data(), x.dim(), ACL_FLOAT, x.strides().data(), 0, ACL_FORMAT_ND,
+                         x.sizes().data(), x.dim(), x.data_ptr());
+}
+static at::Tensor two_step(const at::Tensor& x, at::IntArrayRef axes) {
+  at::Tensor out = at::empty({x.size(1), x.size(0)}, x.options()), turned = x.transpose(0, 1);
+  aclTensor *from = described(turned), *to = described(out);
+  aclIntArray* order = aclCreateIntArray(axes.data(), axes.size());
+  float half = 0.5f;
+  aclScalar* scale = aclCreateScalar(&half, ACL_FLOAT);
+  uint64_t bytes = 1;
+  aclOpExecutor* executor = nullptr;
+  if (aclnnTurnGetWorkspaceSize(from, order, nullptr, scale, true, to, &bytes, &executor) != 0 ||
+      bytes != 0)
+    return x;
+  if (aclnnTurn(nullptr, bytes, executor, c10_npu::getCurrentNPUStream()) != 0) return x;
+  aclDestroyTensor(from);
+  aclDestroyTensor(to);
+  aclDestroyIntArray(order);
+  aclDestroyScalar(scale);
+  return out;
+}
+static void no_first_step() { aclnnTurn(nullptr, 0, nullptr, nullptr); }
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.doc() = "values";
+  m.def("two_step", &two_step);
+  m.def("no_first_step", &no_first_step);
   m.def("told", &told, "told", py::arg("x"), py::arg("y") = py::none(), py::arg("axes"),
         py::arg("reals"), py::arg("flag"), py::arg("text"), py::arg("scalar") = 7);
   m.def("views", &views);
@@ -99,6 +125,8 @@ TORCH_LIBRARY(mine, m) { m.def("run_negate(Tensor x, int count) -> Tensor"); }
 TORCH_LIBRARY_IMPL(mine, PrivateUse1, m) { m.impl("run_negate", TORCH_FN(mine::run_negate)); }
 """
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
+TURN = ("aclnnTurn", [1, 0], None, 0.5, True, [False] * 5 + [True])
+"""A call of the operator as Python gets it, by one step or by two."""
 
 
 def no_operator(name, *_):
@@ -165,13 +193,16 @@ REFUSED = {
     "the binding made: count <= static_cast<int64_t>(xs.size()) does not hold: count is 3 of 2": (
         ("made", [[X, X], 3])
     ),
-    "the binding has no function other, only told views doubled made element zeros counted run "
-    "plus": (("other", [])),
+    "the binding has no function other, only two_step no_first_step told views doubled made "
+    "element zeros counted run plus": (("other", [])),
     "the binding plus: plus takes 2 arguments, got 3": ("plus", [1, 2, 3]),
     "the binding counted: sum(), max() and min() in a binding are for integers, got Float": (
         ("counted", [X])
     ),
     "the binding views: a Tensor is needed": ("views", [3]),
+    "the binding no_first_step: aclnnTurn needs the executor of its first step": (
+        ("no_first_step", [])
+    ),
 }
 
 
@@ -196,10 +227,12 @@ def test_an_operator_gets_its_arguments_and_leaves_its_output(tmp_path: Path) ->
 
     file = tmp_path / "binding.cpp"
     file.write_text(VALUES)
-    got = compiled_binding([file], run, arch="2201").call("run", [X, [1, 0], None])
-    assert seen == [
-        ("aclnnTurn", [1, 0], None, 0.5, True, [False, False, False, False, False, True])
-    ]
+    binding = compiled_binding([file], run, arch="2201")
+    steps = binding.call("two_step", [X, [1, 0]])
+    assert (seen.pop(), steps.value.tolist()) == (TURN, X.T.tolist())
+    assert steps.written[0].tolist() == [True] * 8 + [False] * 16
+    got = binding.call("run", [X, [1, 0], None])
+    assert seen == [TURN]
     assert np.array_equal(got.value, X.T)
     assert got.written[0].tolist() == [True] * 8 + [False] * 16
 

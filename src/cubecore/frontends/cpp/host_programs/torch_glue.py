@@ -45,11 +45,22 @@ HEADERS = (
 """The names under which bindings include what `cubecore/torch` has, among others of PyTorch's."""
 _OTHERS = re.compile(
     r"^[ \t]*#[ \t]*include[ \t]*[<\"]"
-    r"((?:torch|ATen|c10|pybind11|torch_npu|op_plugin)/[\w./-]+)[>\"]",
+    r"((?:(?:torch|ATen|c10|pybind11|torch_npu|op_plugin)/|aclnn(?:op/|_))[\w./-]+)[>\"]",
     re.MULTILINE,
 )
-"""An include of a header of PyTorch's or its extension's, which a binding may make of any."""
-_INCLUDED = '#pragma once\n#include "cubecore/torch/aclnn.h"\n'
+"""An include of a header of PyTorch's or its extension's, which a binding may make of any, or of
+one that an operator's build writes for its call in two steps."""
+_TWO_STEP = re.compile(r"\b(aclnn\w+?)GetWorkspaceSize\s*\(")
+"""The first step of an operator's call."""
+_INCLUDED = '#pragma once\n#include "cubecore/torch/two_step.h"\n'
+_STEPS = """template <typename... A>
+aclnnStatus {name}GetWorkspaceSize(const A&... given) {{
+  return ::cubecore::glue::prepared("{name}", given...);
+}}
+inline aclnnStatus {name}(void*, uint64_t, aclOpExecutor* executor, aclrtStream) {{
+  return ::cubecore::glue::run_prepared("{name}", executor);
+}}
+"""
 _MAIN = '#include "cubecore/torch/aclnn.h"\nint main() { return ::cubecore::glue::serve(); }\n'
 _TYPES = (
     *("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"),
@@ -110,7 +121,7 @@ def compiled_binding(
         If a file does not compile.
     """
     tool = compiler()
-    content = [tool.identity, headers(), _MAIN, _INCLUDED, arch, *HEADERS]
+    content = [tool.identity, headers(), _MAIN, _INCLUDED, _STEPS, arch, *HEADERS]
     for path in sources:
         near = sorted(p for p in path.parent.rglob("*") if p.suffix in {".h", ".hpp"})
         content += [
@@ -124,11 +135,14 @@ def compiled_binding(
         return TorchBinding(program, run_operator, timeout_s)
     with scratch_folder() as scratch:
         work = Path(scratch)
-        texts = (path.read_text("utf-8", "replace") for path in sources)
+        texts = [path.read_text("utf-8", "replace") for path in sources]
         asked = {name for text in texts for name in _OTHERS.findall(text) if ".." not in name}
+        called = sorted({name for text in texts for name in _TWO_STEP.findall(text)})
+        included = _INCLUDED + "".join(_STEPS.format(name=name) for name in called)
         for name in {*HEADERS, *asked}:
             (work / "torch" / name).parent.mkdir(parents=True, exist_ok=True)
-            (work / "torch" / name).write_text(_INCLUDED)
+            (work / "torch" / name).write_text("#pragma once\n#include <cubecore_steps.h>\n")
+        (work / "torch" / "cubecore_steps.h").write_text(included)
         (work / "serve.cpp").write_text(_MAIN)
         words = [*map(str, sources), str(work / "serve.cpp"), "-I", str(work / "torch")]
         words += [f"-I{each}" for each in {str(path.parent) for path in sources}]

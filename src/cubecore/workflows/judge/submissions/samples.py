@@ -76,8 +76,8 @@ def _program_call(
         file = root / plain_name(name)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(np.ascontiguousarray(array).tobytes())
-    for record in case.outputs:
-        (root / plain_name(record["name"])).parent.mkdir(parents=True, exist_ok=True)
+    for name in ("input/data", "output/data", *(record["name"] for record in case.outputs)):
+        (root / plain_name(name)).parent.mkdir(parents=True, exist_ok=True)
     before = _states(root)
     os.chdir(root)
     code, said = _run(program, words, root, CppLaunchOptions(timeout_s=options.wall_s))
