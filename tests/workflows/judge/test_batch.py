@@ -157,7 +157,7 @@ def test_the_text_names_what_is_not_right_and_the_page_every_one(folder):
         ),
         (
             ("answers/right.py",),
-            "missing --task; cubecore judge --help lists arguments and options",
+            "right.py needs --task; only a sample project brings data of its own",
         ),
         (
             ("--batch", "lines.jsonl", "--store", "v.sqlite"),
