@@ -6,7 +6,10 @@ import pytest
 
 import cubecore
 from cubecore.errors import RequestError
+from cubecore.workflows.judge.limits import JudgeOptions
+from cubecore.workflows.judge.tasks.kinds import task_of
 from cubecore.workflows.judge.tasks.sample_projects import SampleProject, plain_name
+from cubecore.workflows.judge.tasks.sample_tasks import SampleTask
 from frontends.cpp.cpp_kernels import needs_compiler
 from sandbox.machine import missing
 from workflows.command import assert_refused, cli
@@ -144,7 +147,7 @@ def test_the_scripts_of_a_submission_are_in_a_box(sample, tmp_path) -> None:
 
 @pytest.mark.sweep
 def test_a_program_that_judges_itself(sample) -> None:
-    readme = README.split("python3")[0] + "./demo\n```\n"
+    readme = README.partition("python3")[0] + "./demo\n```\n"
     fixed = MAIN.replace('  load("input/x.bin", host.data(), size);\n', "")
     fixed = fixed.replace('  load("input/y.bin", host.data(), size);\n', "")
     said = fixed.replace("  return 0;", '  printf("test pass!\\n");\n  return 0;')
@@ -158,11 +161,7 @@ def test_a_program_that_judges_itself(sample) -> None:
     )
 
 
-def test_the_data_of_equal_judgements_are_equal(sample, tmp_path) -> None:
-    from cubecore.workflows.judge.limits import JudgeOptions
-    from cubecore.workflows.judge.tasks.kinds import task_of
-    from cubecore.workflows.judge.tasks.sample_tasks import SampleTask
-
+def test_the_data_of_equal_judgements_are_equal(sample) -> None:
     known = SampleTask(task_of(sample()))
     draws = [next(known.cases(JudgeOptions("Ascend910B2", seed=seed))) for seed in (1, 1, 2)]
     first, same, other = (case.inputs["input/x.bin"].tobytes() for case in draws)

@@ -96,8 +96,9 @@ def main(folder: Path) -> None:
         step = judged.step("reference", partial(of_task, task, make), box=box)
         if step is None:
             return
-        for each in (reference, given) if box is not None else ():
-            box.copied_out(each, each, RESULT_BYTES)
+        if box is not None:
+            box.copied_out(reference, reference, RESULT_BYTES)
+            box.copied_out(given, given, RESULT_BYTES)
     records, model = step.left["cases"], step.left["model"]
     if all(each["outcome"] == TOO_LARGE for each in records):
         sentence = f"no case of {task.name} has arrays of at most {options.cap_bytes} B each"

@@ -16,8 +16,8 @@ from cubecore.frontends.cpp.host_programs.programs import run_built
 from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
 from cubecore.frontends.kernels.session import current_session
 from cubecore.workflows.judge.limits import JudgeOptions
-from cubecore.workflows.judge.tasks.sample_projects import ProgramFiles, SampleProject, plain_name
 from cubecore.workflows.judge.submissions.calls import GivenCase, OpenSubmission, StageError
+from cubecore.workflows.judge.tasks.sample_projects import ProgramFiles, SampleProject, plain_name
 from cubecore.workflows.scripts.sample import reason_of, run_step
 
 _MOST_FILES = 64
@@ -133,5 +133,3 @@ def _array(path: Path, case: GivenCase) -> Array:
         if raw.size == dtype.itemsize * int(np.prod(record["shape"], dtype=np.int64)):
             return raw.view(dtype)
     return raw
-
-

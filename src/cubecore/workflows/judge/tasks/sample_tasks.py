@@ -19,7 +19,6 @@ from cubecore.arrays import Array
 from cubecore.errors import unable
 from cubecore.frontends.cpp.host_programs.cmake_project import settings
 from cubecore.workflows.judge.limits import JudgeOptions
-from cubecore.workflows.judge.tasks.sample_projects import ProgramFiles, SampleProject, Step, plain_name
 from cubecore.workflows.judge.tasks.cases import ReferenceCase
 from cubecore.workflows.judge.tasks.comparison import (
     RIGHT,
@@ -30,6 +29,12 @@ from cubecore.workflows.judge.tasks.comparison import (
     plain,
 )
 from cubecore.workflows.judge.tasks.kinds import JudgeTask
+from cubecore.workflows.judge.tasks.sample_projects import (
+    ProgramFiles,
+    SampleProject,
+    Step,
+    plain_name,
+)
 from cubecore.workflows.scripts.sample import reason_of, says_right, says_wrong
 
 _RULE = "the sample's own comparison"
