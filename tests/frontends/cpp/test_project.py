@@ -166,7 +166,7 @@ def test_a_sample_shows_notes_of_its_host_code(monkeypatch):
         (f"{note}\n{title}\n  findings none\n", [note, f"{title}\n  findings none"]),
         ("a note: none\n", []),
     ):
-        monkeypatch.setattr(sample, "_step", lambda *_, said=said: (0, said))
+        monkeypatch.setattr(sample, "run_step", lambda *_, said=said: (0, said))
         steps = sample._Steps("folder", 1.0, None)
         assert steps.run(("./demo",), Path()) is None
         assert steps.told == told
