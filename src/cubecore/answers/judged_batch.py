@@ -28,39 +28,40 @@ _SLOW_SHARE = 10
 
 @dataclass(frozen=True, slots=True)
 class JudgedRequest:
-    """A submission of a batch with its verdict as JSON, and `outcome` and `reason` beside it."""
+    """A submission of a batch: its outcome, the first reason, its CPU seconds, the longest step.
+
+    Its verdict stays in the store: those of a batch are more than memory should hold.
+    """
 
     submission: str
     task: str
-    verdict: Json
-
-    @property
-    def cpu_s(self) -> float:
-        """The CPU seconds that it took."""
-        return float((self.verdict.get("seconds") or {}).get("cpu", 0.0))
-
-    @property
-    def cause(self) -> str:
-        """The step that took longest, with its seconds."""
-        steps = {n: s for n, s in (self.verdict.get("seconds") or {}).items() if n not in _WHOLE}
-        if not steps:
-            return ""
-        name = max(steps, key=lambda each: steps[each])
-        return f"{name} {steps[name]:.1f} s"
+    outcome: str
+    reason: str
+    cpu_s: float
+    longest: str
 
     def to_row(self) -> Json:
         """Return the submission as a row."""
         return {
             "submission": self.submission,
             "task": self.task,
-            "outcome": self.verdict["outcome"],
+            "outcome": self.outcome,
             "cpu_s": self.cpu_s,
-            "longest": self.cause,
-            "reason": self.verdict["reason"],
+            "longest": self.longest,
+            "reason": self.reason,
         }
 
 
 _WHOLE = {"cpu", "wall"}
+
+
+def summary_of(verdict: Json) -> tuple[str, str, float, str]:
+    """Return the outcome, the reason, the CPU seconds and the longest step of a verdict."""
+    seconds = verdict.get("seconds") or {}
+    steps = {name: length for name, length in seconds.items() if name not in _WHOLE}
+    name = max(steps, key=lambda each: steps[each], default="")
+    longest = f"{name} {steps[name]:.1f} s" if name else ""
+    return verdict["outcome"], verdict["reason"], float(seconds.get("cpu", 0.0)), longest
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class JudgedBatch(Presented):
     @property
     def counts(self) -> dict[str, int]:
         """The submissions by outcome."""
-        counts = Counter(each.verdict["outcome"] for each in self.requests)
+        counts = Counter(each.outcome for each in self.requests)
         return {name: counts[name] for name in _MEANINGS if name in counts}
 
     @property
@@ -140,16 +141,13 @@ class JudgedBatch(Presented):
         cpu = self._cpu
         lines = [self.headline, self.speed]
         lines.append(f"CPU: median {cpu['median']:.1f} s, 95th percentile {cpu['p95']:.1f} s")
-        others = [each for each in self.requests if each.verdict["outcome"] != "right"]
+        others = [each for each in self.requests if each.outcome != "right"]
         if others:
-            rows = [
-                (each.submission, each.verdict["outcome"], each.verdict["reason"])
-                for each in others
-            ]
+            rows = [(each.submission, each.outcome, each.reason) for each in others]
             lines += ["", "Not right", *table(rows)]
         lines += ["", "Slowest"]
         lines += table(
-            (each.submission, f"{each.cpu_s:.1f} s", each.cause) for each in self.slowest
+            (each.submission, f"{each.cpu_s:.1f} s", each.longest) for each in self.slowest
         )
         return "\n".join(lines) + "\n"
 

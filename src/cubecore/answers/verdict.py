@@ -12,6 +12,8 @@ from cubecore.units import plural
 from cubecore.version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cubecore.aliases import Json
     from cubecore.presented import Figures
 
@@ -45,7 +47,9 @@ class JudgedCase:
     """A case: its arrays, its outcome, and how far its results are from the expected ones.
 
     `compared` and `written_at` are as the comparison and the trace left them: the first wrong
-    element, the tolerance, and the line that wrote it.
+    element, the tolerance, and the line that wrote it. `sizes` are empty for the task's own sizes;
+    else they tell the variant, the numbers of the task that are smaller, each as it is and as it
+    was run, and the costs.
     """
 
     name: str
@@ -57,6 +61,7 @@ class JudgedCase:
     reason: str = ""
     instructions: int = 0
     seconds: float = 0.0
+    sizes: Json = field(default_factory=dict)
 
     def to_json(self) -> Json:
         """Return the case as JSON."""
@@ -65,6 +70,7 @@ class JudgedCase:
             "name": self.name,
             "shapes": [list(shape) for shape in self.shapes],
             "dtypes": list(self.dtypes),
+            "sizes": self.sizes or None,
             "outcome": self.outcome,
             "max_abs": compared.get("max_abs"),
             "max_rel": compared.get("max_rel"),
@@ -105,6 +111,19 @@ def _short(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:.6g}"
 
 
+def deciding(cases: Sequence[JudgedCase]) -> list[JudgedCase]:
+    """Return the cases that decide a verdict: of reduced sizes one alone.
+
+    The full shape decides, then the reduced one with its remainders. Odd sizes, which the task does
+    not ask for, decide where that one is late.
+    """
+    by_variant = {case.sizes.get("variant"): case for case in cases if case.sizes}
+    for name in ("full", "aligned", "odd tail"):
+        if name in by_variant and by_variant[name].outcome in {"right", "wrong", "refused"}:
+            return [by_variant[name]]
+    return list(cases)
+
+
 @dataclass(frozen=True, slots=True)
 class JudgedFinding:
     """A finding of the checks, the first time that it was made, and in how many launches."""
@@ -142,7 +161,8 @@ class Verdict(Presented):
     submission : dict
         Its kind, the SHA-256 of its content, the names of its operators or kernels.
     task : dict
-        The task's name, its kind, and how many cases it had.
+        The task's name, its kind, how many cases it had, and the policy of their sizes: full,
+        reduced, or full with sampled blocks, with the costs of the full shape.
     stage : str
         host, kernel, binding, load, run or compare where it ended there; done; or stopped by a
         limit of time, which is no verdict.
@@ -157,7 +177,8 @@ class Verdict(Presented):
     findings : tuple of JudgedFinding
         The findings of the checks, certain ones first. They do not make a right result wrong.
     time : dict
-        The predicted time of the largest case that ran, or the reason why there is none.
+        The predicted time of the largest case that ran, or the reason why there is none. It is
+        that of the full shape: ``at`` says if it was extrapolated, ``from`` of what.
     coverage : dict
         Bytes of outputs that kernels wrote, and that they should write.
     seconds : dict
@@ -256,6 +277,7 @@ class Verdict(Presented):
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
         if counts:
             lines.append(f"Cases: {counts}")
+        lines += [line for line in (self.sizes_line,) if line]
         if self.findings:
             lines += ["", "Findings, what to fix first on top"]
             for finding in self.findings[:_SHOWN_FINDINGS]:
@@ -282,6 +304,15 @@ class Verdict(Presented):
             parts += [f"{others} open"] if others else []
             said += f", {' and '.join(parts)}"
         return said
+
+    @property
+    def sizes_line(self) -> str:
+        """The policy of sizes in a line; empty where the task's own were run alone."""
+        reduced = [case.sizes for case in self.cases if case.sizes.get("numbers")]
+        if not reduced:
+            return ""
+        numbers = ", ".join(f"{n} {a} -> {b}" for n, (a, b) in reduced[-1]["numbers"].items())
+        return f"Sizes: {self.task['sizes']['policy']}; {reduced[-1]['variant']}: {numbers}"
 
     @property
     def counts(self) -> dict[str, int]:
@@ -311,6 +342,13 @@ class Verdict(Presented):
             for each in self.time["launches"]
         ]
         whole = f"Time: {duration(self.time['us'])}{interval}{bound}, of {self.time['case']}"
+        if self.time.get("at") == "extrapolated":
+            points = " and ".join(duration(each["us"]) for each in self.time["from"])
+            names = " and ".join(each["variant"] for each in self.time["from"])
+            whole = (
+                f"Time: {duration(self.time['us'])}{interval}{bound}, of the full shape: "
+                f"extrapolated from {points} ({names})"
+            )
         return ["", whole, *(table(rows) if len(rows) > 1 else [])]
 
     def _figures(self) -> Figures:
@@ -337,6 +375,7 @@ class Verdict(Presented):
             cases=self.cases,
             findings=self.findings,
             marks=self._marks(),
+            sizes=self.sizes_line,
             times=self._time_lines(),
             reproducible=self.reproducible,
         )

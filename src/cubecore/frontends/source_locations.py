@@ -1,9 +1,10 @@
 """Source locations: the file and line of the user's code behind a call."""
 
 import sys
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType, MappingProxyType, TracebackType
 from typing import Self
 
 from cubecore.errors import CubecoreError, RequestError, shortened
@@ -43,7 +44,12 @@ class LaunchSizeError(KernelError, RequestError):
 
 
 class InstructionLimitError(KernelError):
-    """A kernel that passed the limit of instructions of its launch, or of all launches together."""
+    """A kernel that passed the limit of instructions of its launch, or of all launches together.
+
+    `issued` are the instructions that each pipe was given, the most first.
+    """
+
+    issued: Mapping[str, int] = MappingProxyType({})
 
 
 def location_of(file: str, line: int, function: str, call: str = "") -> Location:

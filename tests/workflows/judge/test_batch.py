@@ -14,6 +14,8 @@ import pytest
 import cubecore
 from cubecore.workflows.judge.batch import judge_batch
 from cubecore.workflows.judge.batch_requests import batch_requests
+from cubecore.workflows.judge.content import content_digest
+from cubecore.workflows.judge.submissions.kinds import submission_of
 from cubecore.workflows.judge.verdict_store import VerdictStore
 from workflows.command import assert_refused, cli
 from workflows.judge.judged_kernels import PYTHON, TASK
@@ -45,7 +47,21 @@ def judged(*, executor=None, jobs=1):
 
 
 def outcomes(batch):
-    return {each.submission.split("/")[-1]: each.verdict["outcome"] for each in batch.requests}
+    return {each.submission.split("/")[-1]: each.outcome for each in batch.requests}
+
+
+def test_a_folder_has_one_digest_whatever_its_build_has_left(folder):
+    project = folder / "project"
+    (project / "op_host").mkdir(parents=True)
+    (project / "op_kernel").mkdir()
+    (project / "op_kernel" / "a.cpp").write_text("// a\n")
+    before = content_digest("project"), submission_of(project).sha256
+    (project / "build").mkdir()
+    (project / "build" / "a.o").write_text("built")
+    assert (content_digest("project"), submission_of(project).sha256) == before
+    assert before[0] == before[1]
+    (project / "op_kernel" / "a.cpp").write_text("// b\n")
+    assert content_digest("project") != before[0]
 
 
 @pytest.mark.usefixtures("folder")
@@ -54,7 +70,8 @@ def test_each_submission_has_the_verdict_that_judge_gives_alone():
         batch = judged(executor=executor)
     assert (outcomes(batch), batch.judged) == (OUTCOMES, 3)
     alone = cubecore.judge("answers/wrong.py", "task.py", chip=CHIP, **OPTIONS).to_json()
-    (wrong,) = (each.verdict for each in batch.requests if each.submission.endswith("wrong.py"))
+    with VerdictStore.open("verdicts.sqlite") as store:
+        (wrong,) = (each for each in store.verdicts() if each["outcome"] == "wrong")
     unstable = ("seconds", "cases")
     assert {k: v for k, v in wrong.items() if k not in {*unstable, *BESIDE}} == {
         k: v for k, v in alone.items() if k not in unstable
@@ -201,8 +218,9 @@ def test_bad_input_is_one_sentence(folder, words, line):
         ("{", "lines.jsonl line 1 must be a JSON object, got '{'"),
         (
             '{"submission": "a.py", "task": "t.py", "case": 2}',
-            "lines.jsonl line 1: an option must be cases, cap_bytes, seed, instructions, entry, "
-            "blocks, cpu_s, wall_s, sandbox, includes or settings, got 'case'; did you mean cases?",
+            "lines.jsonl line 1: an option must be cases, cap_bytes, sizes, seed, instructions, "
+            "entry, blocks, cpu_s, wall_s, sandbox, includes or settings, got 'case'; did you mean "
+            "cases?",
         ),
     ],
 )

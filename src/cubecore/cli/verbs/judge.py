@@ -38,6 +38,12 @@ NO_VERDICT = 3
 @click.option("--blocks", type=Integer(), default=1, help="blocks of a kernel without host code")
 @click.option("--cases", type=Integer(), default=5, help="most cases to run, small ones first")
 @click.option("--cap-bytes", type=Integer(), default=16 << 20, help="most bytes of an array")
+@click.option(
+    "--sizes",
+    type=Word(["auto", "full"]),
+    default="auto",
+    help="auto: smaller sizes of a large task of PyTorch; full: the task's own alone",
+)
 @click.option("--seed", type=Integer(), default=0, help="random seed of the cases")
 @click.option(
     "--instructions",

@@ -21,6 +21,12 @@ from cubecore.frontends.diagnosis import launch as diagnosis
 from cubecore.frontends.kernels import launch_findings
 from cubecore.frontends.kernels.allocation import allocated
 from cubecore.frontends.kernels.host_tensors import HostTensor, host_tensor, write_back
+from cubecore.frontends.kernels.launch_cores import (
+    aivs_of_core,
+    issued_by_pipe,
+    launch_cores,
+    sampled_cores,
+)
 from cubecore.frontends.kernels.parameters import (
     MARKS,
     bound_arguments,
@@ -30,7 +36,12 @@ from cubecore.frontends.kernels.parameters import (
 )
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
 from cubecore.frontends.kernels.tensor_lists import TensorList
-from cubecore.frontends.source_locations import KernelError, place_of, raised_at
+from cubecore.frontends.source_locations import (
+    InstructionLimitError,
+    KernelError,
+    place_of,
+    raised_at,
+)
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.declare.registers import CorePosition
 from cubecore.isa.program.topology import CoreId
@@ -50,8 +61,6 @@ from cubecore.machine.options import checks_of
 from cubecore.machine.sanitize.findings import SanitizerFinding
 
 KINDS = ("vector", "cube", "mix", "mix_1_1")
-_MOST_BLOCKS = 65_535
-"""Blocks of a launch whose blocks take turns on the cores."""
 
 
 @dataclass(frozen=True)
@@ -266,7 +275,13 @@ class ReadyLaunch:
     @property
     def at_once(self) -> int:
         """The blocks that run at once; a core's next block is this much further on."""
-        return len({self._position(core).block for core in self.cores})
+        return len({self._position(core).block for core in self._every_core})
+
+    @property
+    def _every_core(self) -> tuple[CoreId, ...]:
+        """The cores of all blocks; those that run are fewer where blocks are sampled."""
+        own = self.kernel
+        return tuple(launch_cores(own.name, own.kind, self.blocks, self.chip, turns=own.turns))
 
     def run(self, gm: GlobalMemory, checks: frozenset[str]) -> tuple[RunOutcome, str]:
         """Run every core to its end; return the findings, and the engine that ran it."""
@@ -274,6 +289,9 @@ class ReadyLaunch:
             return self._run(gm, checks)
         except DeadlockError as error:
             error.findings = self.told(error.findings)
+            raise
+        except InstructionLimitError as error:
+            error.issued = issued_by_pipe(self.recorded.values())
             raise
 
     def _run(self, gm: GlobalMemory, checks: frozenset[str]) -> tuple[RunOutcome, str]:
@@ -368,7 +386,7 @@ class ReadyLaunch:
 
     def _position(self, core: CoreId) -> CorePosition:
         """Return where a core is: a vector kernel's blocks are single AIVs."""
-        each = _per_core(self.chip)
+        each = aivs_of_core(self.chip)
         if self.kernel.kind == "vector":
             return CorePosition(core.core * each + core.sub - 1, self.blocks)
         if core.is_aic:
@@ -382,7 +400,12 @@ class ReadyLaunch:
         return Pointer(Mem.GM, host.dtype, tensor.address, handle)
 
     def unwritten(self) -> Iterator[SanitizerFinding]:
-        """Yield a finding for each tensor that uninitialised bytes are left in."""
+        """Yield a finding for each tensor that uninitialised bytes are left in.
+
+        Blocks that were not run would have written some.
+        """
+        if self.cores != self._every_core:
+            return iter(())
         return launch_findings.unwritten(self._places, self.kernel.outputs, self.kernel.place)
 
     @property
@@ -433,7 +456,10 @@ def ready_launch(
             given[name] = RuntimeInt(int(value), f"the argument {name}")
     gm = memory([host.raw.size for host in hosts])
     tensors = allocated(gm, hosts, device_kernel.outputs, device_kernel.scratch)
-    cores = tuple(_cores(device_kernel, blocks, chip))
+    name, kind, turns = device_kernel.name, device_kernel.kind, device_kernel.turns
+    cores = tuple(launch_cores(name, kind, blocks, chip, turns=turns))
+    if session is not None and session.sampled:
+        cores = sampled_cores(cores, session.sampled)
     issues = Issues(options.limit, known_calls(device_kernel.function, chip, traced=options.trace))
     debugger = None if session is None else session.debugger
     return ReadyLaunch(
@@ -464,37 +490,3 @@ def launch(
     wall_s = perf_counter() - begin
     findings = ready.told((*outcome.findings, *unwritten))
     return ready.done(findings, outcome.issued, engine, wall_s, changed)
-
-
-def _per_core(chip: Chip) -> int:
-    """Return the AIVs of an AI Core."""
-    return max(chip.mix_aiv_per_aic, 1)
-
-
-def _cores(device_kernel: Kernel, blocks: int, chip: Chip) -> Iterator[CoreId]:
-    """Yield the cores of a launch, in order.
-
-    Raises
-    ------
-    RequestError
-        If there are more blocks than the chip has cores.
-    """
-    vector = device_kernel.kind == "vector"
-    most, what = (chip.aiv_count or 0, "AIVs") if vector else (chip.aic_count, "AI Cores")
-    if not most:
-        raise unable(
-            device_kernel.name,
-            f"{device_kernel.name} is a {device_kernel.kind} kernel; {chip.name} has no {what}",
-        )
-    limit, whose = (
-        (_MOST_BLOCKS, "") if device_kernel.turns else (most, f", the {what} of {chip.name}")
-    )
-    if isinstance(blocks, bool) or not isinstance(blocks, int) or not 1 <= blocks <= limit:
-        raise refuse(f"{device_kernel.name}[blocks]", f"be in [1, {limit}]{whose}", blocks)
-    each = _per_core(chip)
-    for block in range(min(blocks, most)):
-        if vector:
-            yield CoreId(block // each, 1 + block % each)
-        else:
-            parts = 1 if device_kernel.kind == "cube" else each + 1
-            yield from (CoreId(block, sub) for sub in range(parts))

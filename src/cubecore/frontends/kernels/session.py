@@ -244,7 +244,8 @@ class ScriptSession:
     launches together may issue `instructions`, None for no limit but each launch's own. `returned`
     are marks of the bytes that were written, of arrays that bindings have returned, `host_values`
     the bytes of inputs whose values a tiling function was given. With `keeps_arrays` results of a
-    program's launches have its arrays as each launch left them, else their sizes alone.
+    program's launches have its arrays as each launch left them, else their sizes alone. With
+    `sampled` that many blocks of each launch are run, the first, the last and some between them.
     """
 
     options: Json = field(default_factory=dict)
@@ -257,6 +258,7 @@ class ScriptSession:
     returned: list[NDArray[np.bool_]] = field(default_factory=list)
     host_values: dict[str, int] = field(default_factory=dict)
     keeps_arrays: bool = False
+    sampled: int = 0
 
     @property
     def instructions_left(self) -> int | None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from time import perf_counter
 
 from cubecore.aliases import Json
-from cubecore.answers.judged_batch import JudgedBatch, JudgedRequest
+from cubecore.answers.judged_batch import JudgedBatch, JudgedRequest, summary_of
 from cubecore.answers.verdict import FAULT, REQUEST
 from cubecore.errors import CubecoreError
 from cubecore.workflows.judge.batch_requests import BatchRequest, keys_of
@@ -71,9 +71,9 @@ def judge_batch(
         for number, (key, told) in enumerate(_judged(running, left, _AHEAD * count), 1):
             kept.add(key, left[key].submission, left[key].task, told)
             on_judged(before + number)
-        verdicts = kept.among(keys)
+        verdicts = {key: summary_of(verdict) for key, verdict in kept.among(keys)}
     lines = [
-        JudgedRequest(request.submission, request.task, verdicts[key])
+        JudgedRequest(request.submission, request.task, *verdicts[key])
         for key, request in zip(keys, requests, strict=True)
     ]
     return JudgedBatch(tuple(lines), len(left), perf_counter() - begin, store)

@@ -16,6 +16,7 @@ from cubecore.answers.verdict import SCHEMA
 from cubecore.errors import RequestError, refuse, unable, unreadable
 from cubecore.lazy_dataclass import dataclass
 from cubecore.version import __version__
+from cubecore.workflows.judge.content import content_digest
 from cubecore.workflows.judge.limits import options_of
 
 _PLACES = ("submission", "task")
@@ -40,7 +41,7 @@ def keys_of(requests: Iterable[BatchRequest]) -> list[str]:
         If a file cannot be read, or an option does not take its value.
     """
     # A batch has few tasks: each is read once.
-    digest = cache(_digest)
+    digest = cache(content_digest)
     keys = []
     for each in requests:
         asked = asdict(options_of(each.chip, each.options))
@@ -126,18 +127,3 @@ def _require_options(request: BatchRequest, where: str) -> None:
         raise RequestError(each.within(where) for each in error.violations) from None
     except TypeError as error:
         raise unable(where, f"{where}: {error}") from None
-
-
-def _digest(path: str) -> str:
-    """Return the content of a file, or of all files of a folder with their names."""
-    place = Path(path)
-    digest = hashlib.sha256()
-    try:
-        if not place.is_dir():
-            return hashlib.sha256(place.read_bytes()).hexdigest()
-        for file in sorted(each for each in place.rglob("*") if each.is_file()):
-            digest.update(str(file.relative_to(place)).encode() + b"\0")
-            digest.update(hashlib.sha256(file.read_bytes()).digest())
-    except (OSError, ValueError) as error:
-        raise unreadable(path, error) from None
-    return digest.hexdigest()

@@ -22,6 +22,19 @@ def is_ours(error: BaseException) -> bool:
     return ours
 
 
+def goes_further_in(error: BaseException) -> bool:
+    """Return whether an error came from behind libraries: others' code, or more of cubecore's.
+
+    False of a call itself that fails, as the function does not take what it is given.
+    """
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+        if "site-packages" not in trace.tb_frame.f_code.co_filename:
+            return True
+    return False
+
+
 def raised_by(whose: str, error: BaseException) -> str:
     """Return the sentence on an exception, with the line that raised it."""
     where = raised_at(error.__traceback__)

@@ -24,6 +24,7 @@ from cubecore.answers.verdict import (
     JudgedError,
     JudgedFinding,
     Verdict,
+    deciding,
 )
 from cubecore.chips import default_chip
 from cubecore.errors import CubecoreError, Violation, unable
@@ -32,9 +33,12 @@ from cubecore.sandbox.confinement import clean_environment
 from cubecore.sandbox.words import NONE
 from cubecore.workflows.judge.cheating.kinds import CERTAIN
 from cubecore.workflows.judge.limits import JudgeOptions, options_of
+from cubecore.workflows.judge.submissions.full_shape import FULL
 from cubecore.workflows.judge.submissions.kinds import SAMPLE, Submission, submission_of
+from cubecore.workflows.judge.submissions.time_at_full_shape import is_timed, time_at_full_shape
 from cubecore.workflows.judge.tasks.comparison import LATE, REFUSED, RIGHT, WRONG
 from cubecore.workflows.judge.tasks.kinds import JudgeTask, task_of
+from cubecore.workflows.judge.tasks.reduction import ODD
 from cubecore.workflows.judge.values import arrays_in
 
 _LOCATION = re.compile(r"(?:^|: )(?P<file>[^:\s]+):(?P<line>\d+)(?=[: ])")
@@ -218,8 +222,7 @@ def _verdict(
     errors = tuple(_errors(judged, told))
     stopped = judged.get("failed") == STOPPED
     stage = STOPPED if stopped else _ended(judged, cases, errors)
-    timed = judged.get("timed", -1)
-    time = told[timed].get("time", {}) if 0 <= timed < len(told) else {}
+    time, timed = _time(records, told, judged)
     return Verdict(
         chip=options.chip,
         submission={
@@ -227,14 +230,19 @@ def _verdict(
             "sha256": submission.sha256,
             "operators": judged.get("operators", []),
         },
-        task={"name": task.name, "source": task.kind, "cases": len(records)},
+        task={
+            "name": task.name,
+            "source": task.kind,
+            "cases": len(records),
+            "sizes": _sizes(records, judged.get("full", {})),
+        },
         stage=stage,
         compiled=stage not in _COMPILES and not stopped,
         correct=None if stopped else _correct(cases),
         errors=errors,
         cases=cases,
         findings=tuple(_findings(records, told)),
-        time={**time, "case": records[timed]["name"]} if time else {},
+        time={**time, "case": timed} if time else {},
         coverage={
             "bytes_written": sum(case.get("bytes_written", 0) for case in told),
             "bytes_expected": sum(case.get("bytes_expected", 0) for case in told),
@@ -248,8 +256,36 @@ def _verdict(
     )
 
 
+def _time(records: Sequence[Json], told: Sequence[Json], judged: Json) -> tuple[Json, str]:
+    """Return the predicted time and the case that it is of: that of the full shape, if it is."""
+    number, full = judged.get("timed", -1), judged.get("full", {})
+    if not 0 <= number < len(told):
+        return {}, ""
+    pairs = zip(records, told, strict=False)
+    known = [(case["time"], record) for record, case in pairs if is_timed(case.get("time", {}))]
+    whole = [(time, record) for time, record in known if record["sizes"].get("variant") == FULL]
+    if whole or not full:
+        time, record = whole[0] if whole else (told[number].get("time", {}), records[number])
+        return ({**time, "at": "full"} if is_timed(time) else time), record["name"]
+    if not known:
+        return told[number].get("time", {}), records[number]["name"]
+    points = [(time, record["sizes"]) for time, record in known]
+    return time_at_full_shape(points, full), known[-1][1]["name"]
+
+
+def _sizes(records: Sequence[Json], full: Json) -> Json:
+    """Return the policy of sizes: which shapes were run, and those of the task itself."""
+    if not full:
+        return {"policy": FULL}
+    run = [record["sizes"] for record in records]
+    whole = [each for each in run if each.get("variant") == FULL]
+    if whole:
+        return {"policy": "full, sampled blocks" if whole[0]["sampled"] else FULL, "full": full}
+    return {"policy": "reduced", "full": full}
+
+
 def _correct(cases: Sequence[JudgedCase]) -> bool:
-    outcomes = {case.outcome for case in cases}
+    outcomes = {case.outcome for case in deciding(cases)}
     return RIGHT in outcomes and not outcomes & {WRONG, REFUSED}
 
 
@@ -257,7 +293,7 @@ def _ended(judged: Json, cases: Sequence[JudgedCase], errors: Sequence[JudgedErr
     """Return the stage that a judgement ended at: a wrong case decides before a refused one."""
     if "stage" in judged:
         return str(judged["stage"])
-    outcomes = {case.outcome for case in cases}
+    outcomes = {case.outcome for case in deciding(cases)}
     if WRONG in outcomes:
         return "compare"
     if outcomes & {REFUSED, LATE}:
@@ -282,6 +318,7 @@ def _cases(
             compared={k: v for k, v in result.items() if k not in _OF_CASE},
             written_at=written_at,
             reason=error.get("message", "") or result.get("reason", ""),
+            sizes=record["sizes"],
             instructions=case.get("issued", 0),
             seconds=case.get("seconds", 0.0),
         )
@@ -312,7 +349,21 @@ def _errors(judged: Json, told: Sequence[Json]) -> Iterator[JudgedError]:
 def _cheating(judged: Json, told: Sequence[Json]) -> list[Json]:
     """Return the marks of cheating, certain ones first, each kind once with how often it is."""
     compared: list[Json] = judged.get("compared", [])
-    found = [mark for case in (*told, *compared) for mark in case.get("cheating", ())]
+    # Sizes that the task does not ask for, and that a submission fails, are no proof of a cheat.
+    skipped = {
+        number
+        for number, (record, result) in enumerate(
+            zip(judged.get("records", []), compared, strict=False)
+        )
+        if record["sizes"].get("variant") == ODD and result.get("outcome") != RIGHT
+    }
+    found = [
+        mark
+        for cases in (told, compared)
+        for number, case in enumerate(cases)
+        if number not in skipped
+        for mark in case.get("cheating", ())
+    ]
     found += judged.get("of_sources", [])
     first: dict[str, Json] = {}
     for mark in found:

@@ -13,6 +13,11 @@ CASES = 5
 CAP_BYTES = 16 << 20
 INSTRUCTIONS = 250_000
 """A minute of CPU at most: scalar reads of global memory are the slowest instructions."""
+AUTO_SIZES, FULL_SIZES = "auto", "full"
+SIZES = (AUTO_SIZES, FULL_SIZES)
+"""The policies of sizes: smaller ones for a large task of torch, or the task's own alone."""
+REDUCED_BYTES = 1 << 20
+"""The most bytes of a model's arrays, all together, that its own sizes are run with."""
 CPU_S = 120.0
 WALL_S = 600.0
 
@@ -29,6 +34,9 @@ class JudgeOptions:
         The most cases of the task that are run, the small ones first.
     cap_bytes : int
         The most bytes of an array; a case with a larger one is not run.
+    sizes : str
+        auto runs a task of torch whose arrays have more than a MiB at smaller sizes, and a kernel
+        that is not right there at its full shape; full runs the task's own sizes alone.
     seed : int
         The random seed that cases are drawn with.
     instructions : int
@@ -53,6 +61,7 @@ class JudgeOptions:
     chip: str
     cases: int = CASES
     cap_bytes: int = CAP_BYTES
+    sizes: str = AUTO_SIZES
     seed: int = 0
     instructions: int = INSTRUCTIONS
     entry: str = ""
@@ -70,6 +79,8 @@ class JudgeOptions:
                 raise refuse(name, "be a whole number above 0", getattr(self, name))
         if self.seed < 0:
             raise refuse("seed", "be a whole number from 0 on", self.seed)
+        if self.sizes not in SIZES:
+            raise refuse("sizes", one_of(SIZES), repr(self.sizes))
         checked(self.sandbox)
         for folder in self.includes:
             if not Path(folder).is_dir():

@@ -47,6 +47,13 @@ from cubecore.workflows.judge.redrawn import (
 )
 from cubecore.workflows.judge.steps import Service, StepOutcome, forked
 from cubecore.workflows.judge.submissions.case_results import results_of
+from cubecore.workflows.judge.submissions.full_shape import (
+    FULL,
+    SAMPLED_BLOCKS,
+    filled,
+    full_options,
+)
+from cubecore.workflows.judge.submissions.full_shape import is_asked as is_full_asked
 from cubecore.workflows.judge.submissions.kinds import (
     SAMPLE,
     Submission,
@@ -56,6 +63,7 @@ from cubecore.workflows.judge.submissions.kinds import (
 from cubecore.workflows.judge.submissions.runner import CaseRunner
 from cubecore.workflows.judge.tasks.cases import Reference, ReferenceCase
 from cubecore.workflows.judge.tasks.comparison import (
+    REFUSED,
     RIGHT,
     TOO_LARGE,
     UNCOMPARABLE,
@@ -64,6 +72,7 @@ from cubecore.workflows.judge.tasks.comparison import (
     plain,
 )
 from cubecore.workflows.judge.tasks.kinds import SAMPLE_DATA, JudgeTask, task_of
+from cubecore.workflows.judge.tasks.reduction import ODD
 from cubecore.workflows.judge.tasks.references import reference_of
 from cubecore.workflows.judge.values import ArrayFolder, array_of, arrays_in, is_tensor, loaded
 
@@ -100,6 +109,7 @@ def main(folder: Path) -> None:
             box.copied_out(reference, reference, RESULT_BYTES)
             box.copied_out(given, given, RESULT_BYTES)
     records, model = step.left["cases"], step.left["model"]
+    full = step.left["full"]
     if all(each["outcome"] == TOO_LARGE for each in records):
         sentence = f"no case of {task.name} has arrays of at most {options.cap_bytes} B each"
         raise unable(task.name, sentence, "raise --cap-bytes")
@@ -123,10 +133,12 @@ def main(folder: Path) -> None:
                 for case in told["cases"]:
                     case["cheating"] = without_independence(case.get("cheating", ()))
             _find_writer(judged, runner, boxes, cases, told["compared"])
+            if is_full_asked(records, told["compared"], full, options.cap_bytes):
+                _run_at_full_shape(judged, task, cases, told, runner, boxes)
         told |= boxes.told()
         judged.count("compilation", boxes.service)
     told["of_sources"] = marks_of_sources(submission, place, records)
-    judged.leave({"records": records, **told})
+    judged.leave({"records": records, "full": full, **told})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -155,15 +167,59 @@ def _run(
     runner: CaseRunner,
     boxes: SubmissionBoxes,
     given: "_GivenCases",
+    name: str = "submission",
 ) -> Json | None:
     """Run the submission's cases in a box, and copy its results out; None if that fails."""
+    needed = name == "submission"
     with boxes.opened() as box:
         run = partial(runner.run, given.folder, given.records, given.model, given.again)
-        ran = judged.step("submission", run, box=box, service=boxes.service)
+        ran = judged.step(name, run, needed=needed, box=box, service=boxes.service)
         if ran is not None and box is not None:
             results = given.folder / RESULTS
             box.copied_out(results, results, RESULT_BYTES)
-    return None if ran is None else ran.left
+    return None if ran is None or ran.failed is not None else ran.left
+
+
+def _run_at_full_shape(
+    judged: "_Judgement",
+    task: JudgeTask,
+    cases: _GivenCases,
+    told: Json,
+    runner: CaseRunner,
+    boxes: SubmissionBoxes,
+) -> None:
+    """Run a submission at its task's own shape, and add that case to the others.
+
+    Some blocks first; all where these are not right, or were late or stopped.
+    """
+    # The inputs lie beside those of the other cases, which the submission's box shows; expected
+    # results have a folder of their own, as the names of their files are the same.
+    own, reference = full_options(runner.options), cases.folder.parent / "reference_full"
+    make = partial(made_cases, task, own, reference, cases.folder, draws_again=False)
+    made = judged.step("reference, full", partial(of_task, task, make), needed=False)
+    if made is None or made.failed is not None or made.left["cases"][0]["outcome"]:
+        return
+    record = {**made.left["cases"][0], "name": FULL}
+    given = replace(cases, records=[record], again=None)
+    for sampled in (SAMPLED_BLOCKS, 0):
+        name = "submission, full" if not sampled else "submission, full, some blocks"
+        ran = _run(judged, runner.at(own, sampled), boxes, given, name)
+        if ran is None or not ran.get("cases"):
+            continue
+        compare = partial(compared_cases, task, reference, given, ran)
+        name = "comparison, full"
+        compared = judged.step(name, partial(of_task, task, compare), needed=False)
+        if compared is None or compared.failed is not None:
+            continue
+        (result,) = compared.left["cases"]
+        if result["outcome"] in {RIGHT, WRONG, REFUSED} and (
+            not sampled or result["outcome"] == RIGHT
+        ):
+            record["sizes"] = {"variant": FULL, "sampled": sampled}
+            cases.records.append(record)
+            told["cases"].append(ran["cases"][0])
+            told["compared"].append(result)
+            return
 
 
 def _find_writer(
@@ -174,7 +230,7 @@ def _find_writer(
     compared: list[Json],
 ) -> None:
     """Tell of the first wrong case which line wrote its first wrong element."""
-    wrong = _first_wrong(compared)
+    wrong = _first_wrong(given.records, compared)
     if wrong is None:
         return
     record = given.records[wrong]
@@ -212,9 +268,12 @@ def _load_shared(task: JudgeTask, *, model: bool) -> None:
         require_torch()
 
 
-def _first_wrong(compared: list[Json]) -> int | None:
-    for number, each in enumerate(compared):
-        if each.get("outcome") == WRONG and not each.get("reason"):
+def _first_wrong(records: list[Json], compared: list[Json]) -> int | None:
+    """Return the first wrong case; odd sizes beside a right case cost a second run for little."""
+    right = any(each.get("outcome") == RIGHT for each in compared)
+    for number, (record, each) in enumerate(zip(records, compared, strict=False)):
+        skipped = right and record["sizes"].get("variant") == ODD
+        if each.get("outcome") == WRONG and not each.get("reason") and not skipped:
             return number
     return None
 
@@ -285,7 +344,14 @@ def of_task(task: JudgeTask, work: Callable[[], Json]) -> Json:
         raise unable(task.name, raised_by("the task", error)) from error
 
 
-def made_cases(task: JudgeTask, options: JudgeOptions, reference: Path, given: Path) -> Json:
+def made_cases(
+    task: JudgeTask,
+    options: JudgeOptions,
+    reference: Path,
+    given: Path,
+    *,
+    draws_again: bool = True,
+) -> Json:
     """Make the cases of a task: inputs for the submission, expected results for the reference."""
     known = reference_of(task)
     theirs, ours = ArrayFolder(given), ArrayFolder(reference)
@@ -296,7 +362,7 @@ def made_cases(task: JudgeTask, options: JudgeOptions, reference: Path, given: P
         if not outcome and known.compared(case, case.expected).outcome != RIGHT:
             outcome = UNCOMPARABLE
         plain_case = outcome in {"", UNCOMPARABLE}
-        if not outcome and again is None:
+        if not outcome and again is None and draws_again:
             other = redrawn(known, options, case)
             again = {} if other is None else stored(other, case, _record(other, theirs), reference)
             again |= {"of": len(records)}
@@ -304,7 +370,8 @@ def made_cases(task: JudgeTask, options: JudgeOptions, reference: Path, given: P
         kept.append(ours.stored(case.expected) if plain_case else None)
     (reference / "expected.json").write_text(json.dumps(kept), "utf-8")
     again = again if again and "record" in again else None
-    return {"cases": records, "model": _model_of(known), "again": again}
+    full = getattr(known, "full", {})
+    return {"cases": records, "model": _model_of(known), "again": again, "full": full}
 
 
 def _record(
@@ -318,6 +385,7 @@ def _record(
         "made_with": folder.stored(case.made_with) if is_plain else None,
         "outputs": _outputs(case.expected) if is_plain else [],
         "keeps_inputs": case.keeps_inputs,
+        "sizes": case.sizes,
     }
 
 
@@ -356,6 +424,9 @@ def compared_cases(task: JudgeTask, reference: Path, cases: _GivenCases, ran: Js
         )
         try:
             results = results_of(given, case)
+            if "written" in case:
+                masks = loaded(given / RESULTS, case["written"])
+                results = filled(results, whole.expected, [mask for _, mask in masks])
         except (OSError, ValueError, KeyError, TypeError, MemoryError):
             # A submission that has written something else than its results.
             compared.append({"outcome": WRONG, "reason": "its results cannot be read"})

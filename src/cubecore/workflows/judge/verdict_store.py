@@ -62,16 +62,15 @@ class VerdictStore:
         """Return the outcome of each verdict, by key."""
         return dict(self._connection.execute("SELECT key, outcome FROM verdicts"))
 
-    def among(self, keys: Iterable[str]) -> dict[str, Json]:
-        """Return the verdicts that there are, by key."""
-        asked, found = list(keys), {}
+    def among(self, keys: Iterable[str]) -> Iterator[tuple[str, Json]]:
+        """Yield the keys and verdicts that there are, one at a time."""
+        asked = list(keys)
         for first in range(0, len(asked), _MOST_NAMES):
             some = asked[first : first + _MOST_NAMES]
             marks = ", ".join("?" * len(some))
             question = f"SELECT key, verdict FROM verdicts WHERE key IN ({marks})"  # noqa: S608
             for key, text in self._connection.execute(question, some):
-                found[key] = json.loads(text)
-        return found
+                yield key, json.loads(text)
 
     def add(self, key: str, submission: str, task: str, verdict: Json) -> None:
         """Add a verdict, in place of one that was there; it is on the disk on return.

@@ -10,6 +10,7 @@ from cubecore.aliases import Json
 from cubecore.errors import COMPILER, CubecoreError
 from cubecore.frontends.cpp.toolchain.diagnostics import SHOWS_ALL
 from cubecore.frontends.kernels.session import KernelRun, ScriptSession
+from cubecore.frontends.source_locations import InstructionLimitError
 from cubecore.machine.sanitize.findings import SanitizerFinding
 from cubecore.workflows.judge.blame import is_ours, raised_by
 from cubecore.workflows.judge.tasks.comparison import REFUSED
@@ -21,6 +22,16 @@ def described(error: CubecoreError, stage: str) -> Json:
     """Return an error's sentences with the line that the first begins with, if it has one."""
     message = str(error).removesuffix(f"; {SHOWS_ALL}")
     return {"stage": stage, "message": message, "detail": error.detail}
+
+
+def late(error: InstructionLimitError) -> Json:
+    """Return what a submission leaves that passed its budget: also what most instructions were."""
+    told = described(error, "run")
+    total = sum(error.issued.values())
+    if total:
+        pipe, count = next(iter(error.issued.items()))
+        told["message"] += f"; bound by {pipe}: {100 * count // total} % of {total:,} instructions"
+    return told
 
 
 def refused(error: CubecoreError, stage: str) -> Json:

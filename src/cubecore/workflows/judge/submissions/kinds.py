@@ -16,6 +16,7 @@ from cubecore.frontends.cpp.files import SUFFIXES, is_file, is_project, write_at
 from cubecore.frontends.cpp.toolchain.cache import digest as digest_of
 from cubecore.frontends.cpp.toolchain.cache import folder
 from cubecore.lazy_dataclass import dataclass
+from cubecore.workflows.judge.content import files_of, folder_digest
 
 PROJECT, STRINGS, LAUNCHES = "operator project", "six strings", "direct launch"
 KERNEL, PYTHON, MODEL, SAMPLE = "kernel", "Python kernel", "kernel with model", "sample"
@@ -101,24 +102,23 @@ def submission_of(path: str | Path) -> Submission:
 
 
 def _folder(folder: Path, shown: str) -> Submission:
-    files = [p for p in sorted(folder.rglob("*")) if p.is_file() and "build" not in p.parts]
-    digest = hashlib.sha256()
+    files = files_of(folder)
     for file in files:
         if not file.resolve().is_relative_to(folder):
             need = "lie in the submission's folder"
             raise refuse(f"{shown}: {file.relative_to(folder)}", need, "a link out of it")
-        digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
+    digest = folder_digest(folder, files)
     if is_project(folder):
-        return Submission(PROJECT, folder, digest.hexdigest())
+        return Submission(PROJECT, folder, digest)
     models = [p for p in files if p.name in _MODEL_FILES]
     kernels = [p for p in files if p.suffix in SUFFIXES]
     if models and kernels:
         texts = tuple((str(p.relative_to(folder)), p.read_text("utf-8", "replace")) for p in files)
         names = tuple(str(p.relative_to(folder)) for p in kernels)
         model = models[0].read_text("utf-8", "replace")
-        return Submission(MODEL, folder, digest.hexdigest(), texts, model, names)
+        return Submission(MODEL, folder, digest, texts, model, names)
     if (folder / "CMakeLists.txt").is_file():
-        return Submission(SAMPLE, folder, digest.hexdigest())
+        return Submission(SAMPLE, folder, digest)
     remedy = "give a folder with op_host and op_kernel, or one with kernels and model_new.py"
     raise unable(shown, f"{shown} has no kernel", remedy)
 

@@ -21,6 +21,7 @@ from cubecore.frontends.cpp.host_programs.torch_glue import TorchBinding, compil
 from cubecore.frontends.cpp.operator_projects.operator_project import OperatorProject
 from cubecore.frontends.cpp.rewriting.source import source_of
 from cubecore.frontends.kernels.session import current_session
+from cubecore.workflows.judge.blame import goes_further_in
 from cubecore.workflows.judge.cheating.torch_operations import noted
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.submissions.calls import (
@@ -74,8 +75,16 @@ def opened_model(
         import torch
 
         torch.manual_seed(SEED)
-        with noted(), torch.no_grad():
-            return model_class(*copied(case.made_with))(*copied(case.inputs))
+        try:
+            with noted(), torch.no_grad():
+                return model_class(*copied(case.made_with))(*copied(case.inputs))
+        except CubecoreError:
+            raise
+        except Exception as error:
+            if goes_further_in(error):
+                raise
+            got = f"{type(error).__name__}: {error}"
+            raise unable("ModelNew", f"ModelNew cannot be called as Model: {got}") from error
 
     return OpenSubmission(names, call)
 

@@ -15,15 +15,18 @@ from cubecore.frontends.result_comparison import arrays_of
 from cubecore.frontends.result_writer import writer_of
 from cubecore.frontends.source_locations import InstructionLimitError
 from cubecore.workflows.judge.cheating.call_marks import FinishedCall, bytes_of, call_marks
+from cubecore.workflows.judge.cheating.kinds import UNWRITTEN
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.submissions.calls import GivenCase, OpenSubmission, StageError, opened
 from cubecore.workflows.judge.submissions.case_results import (
     described,
+    late,
     launches,
     predicted,
     raised,
     refused,
 )
+from cubecore.workflows.judge.submissions.full_shape import masks_of
 from cubecore.workflows.judge.submissions.kinds import SAMPLE, Submission
 from cubecore.workflows.judge.tasks.comparison import LATE, NOT_RUN, leaves, plain
 from cubecore.workflows.judge.tasks.sample_projects import ProgramFiles
@@ -42,12 +45,21 @@ class Stopped(Exception):  # noqa: N818 - no error of the submission
 
 
 class CaseRunner:
-    """A submission with its cases, each run in a session of its own."""
+    """A submission with its cases, each run in a session of its own.
 
-    def __init__(self, submission: Submission, place: Path, options: JudgeOptions) -> None:
-        self._options, self._left = options, options.instructions
+    With `sampled` so many blocks of each launch are run, and bytes that they wrote are told.
+    """
+
+    def __init__(
+        self, submission: Submission, place: Path, options: JudgeOptions, *, sampled: int = 0
+    ) -> None:
+        self.options, self._left, self._sampled = options, options.instructions, sampled
         self._names: tuple[str, ...] = ()
         self._submission, self._place = submission, place
+
+    def at(self, options: JudgeOptions, sampled: int) -> "CaseRunner":
+        """Return a runner of the same submission with other options, and a budget of its own."""
+        return CaseRunner(self._submission, self._place, options, sampled=sampled)
 
     def run(
         self, folder: Path, cases: Sequence[Json], model: Json | None, again: Json | None = None
@@ -68,7 +80,8 @@ class CaseRunner:
             _require_no_limit(error.error)
             return {"stage": error.stage, "error": described(error.error, error.stage)}
         # One case is traced, the largest: its time is predicted, and traces of all would not fit
-        # in memory. A case of a wrong value is run again with a trace, by `writer`.
+        # in memory; cases of reduced sizes are small, and their times are those of a line. A case
+        # of a wrong value is run again with a trace, by `writer`.
         wanted = [n for n, record in enumerate(cases) if not record["outcome"]]
         timed = max(wanted, key=lambda n: (_bytes_of(cases[n]), -n), default=-1)
         told: list[Json] = []
@@ -78,7 +91,8 @@ class CaseRunner:
             elif self._left <= 0:
                 told.append({"outcome": NOT_RUN})
             else:
-                told.append(self._case(folder, opened_one, record, traced=number == timed))
+                traced = number == timed or bool(record["sizes"])
+                told.append(self._case(folder, opened_one, record, traced=traced))
                 if told[-1].get("stage") in {"host", "kernel", "binding", "load"}:
                     break
         left: Json = {"operators": list(opened_one.names), "cases": told, "timed": timed}
@@ -92,18 +106,21 @@ class CaseRunner:
         if self._submission.kind == SAMPLE:
             from cubecore.workflows.judge.submissions.samples import opened_sample
 
-            return opened_sample(self._place, folder, self._options)
+            return opened_sample(self._place, folder, self.options)
         if model is None:
-            return opened(self._submission, self._place, self._options)
+            return opened(self._submission, self._place, self.options)
         from cubecore.workflows.judge.submissions.models import opened_model
 
-        return opened_model(self._submission, self._place, self._options, model)
+        return opened_model(self._submission, self._place, self.options, model)
 
     def _case(self, folder: Path, called: OpenSubmission, record: Json, *, traced: bool) -> Json:
         """Run one case; a submission that raises is refused with the sentence and the stage."""
         given = given_case(folder, record)
         session = ScriptSession(
-            self._session_options(traced=traced), instructions=self._left, keeps_arrays=True
+            self._session_options(traced=traced),
+            instructions=self._left,
+            keeps_arrays=True,
+            sampled=self._sampled,
         )
         begin = perf_counter()
         told: Json = {"outcome": ""}
@@ -114,7 +131,7 @@ class CaseRunner:
                 told["results"] = _stored(folder / "results", got)
                 told |= {"program": got.told()} if isinstance(got, ProgramFiles) else {}
             except InstructionLimitError as error:
-                told |= {"outcome": LATE, "error": described(error, "run")}
+                told |= {"outcome": LATE, "error": late(error)}
                 self._left = 0
             except StageError as error:
                 _require_no_limit(error.error)
@@ -128,12 +145,17 @@ class CaseRunner:
         told |= {"seconds": perf_counter() - begin, **launches(session)}
         if told["outcome"]:
             return told
-        if traced and session.runs:
+        if self._sampled:
+            told["written"] = _stored(folder / "results", masks_of(session, got))
+            told |= {"bytes_written": 0, "bytes_expected": 0}
+        elif traced and session.runs:
             told["time"] = predicted(session.runs)
         changed = before != bytes_of(given.inputs)
         runs, values = tuple(session.runs), session.host_values
         call = FinishedCall(given.name, given.inputs, got, runs, changed, called.in_place, values)
-        told["cheating"] = [*call_marks(call, record, told.get("time", {}))]
+        marks = call_marks(call, record, told.get("time", {}))
+        # Blocks that did not run have written nothing.
+        told["cheating"] = [m for m in marks if m["id"] != UNWRITTEN.id or not self._sampled]
         return told
 
     @property
@@ -142,7 +164,7 @@ class CaseRunner:
         return self._place if self._place.is_dir() else self._place.parent
 
     def _session_options(self, *, traced: bool) -> Json:
-        own = self._options
+        own = self.options
         return {**own.launch, "limit": own.instructions, "trace": traced}
 
     def writer(self, folder: Path, record: Json, compared: Json, model: Json | None) -> Json:
@@ -151,7 +173,7 @@ class CaseRunner:
         called = self._opened(folder, model)
         given = given_case(folder, record)
         options = self._session_options(traced=True)
-        most = self._options.instructions
+        most = self.options.instructions
         session = ScriptSession(options, instructions=most, keeps_arrays=True)
         with session.collecting():
             got = [plain(leaf) for _, leaf in leaves(called.call(given))]

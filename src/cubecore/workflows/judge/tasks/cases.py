@@ -3,10 +3,12 @@
 import importlib.util
 import sys
 from collections.abc import Iterator
+from dataclasses import field
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
+from cubecore.aliases import Json
 from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.tasks.comparison import Compared
@@ -18,6 +20,7 @@ class ReferenceCase:
 
     `made_with` are the arguments of a model's construction. `outcome` says why a case is not run;
     it is empty for one that is. `keeps_inputs` says that the reference left its inputs unchanged.
+    `sizes` tells of a case that is smaller than the task's: its variant, numbers and costs.
     """
 
     name: str
@@ -26,6 +29,7 @@ class ReferenceCase:
     made_with: Any = ()
     outcome: str = ""
     keeps_inputs: bool = True
+    sizes: Json = field(default_factory=dict)
 
 
 class Reference(Protocol):

@@ -34,15 +34,18 @@ def stand_in() -> None:
     import torch
 
     if not hasattr(torch, "cubecore_draws"):
-        torch.rand, torch.randn = _drawing(torch.rand), _drawing(torch.randn)
+        torch.rand = _drawing(torch, torch.rand)
+        torch.randn = _drawing(torch, torch.randn)
         torch.Tensor.uniform_ = _uniform(torch, torch.Tensor.uniform_)
         torch.cubecore_draws = True
 
 
-def _drawing(draw: Any) -> Any:
+def _drawing(torch: Any, draw: Any) -> Any:
     """Return a function that draws integers by rounding floats, which torch lacks on the CPU."""
 
     def drawn(*shape: Any, dtype: Any = None, **words: Any) -> Any:
+        # Torch knows by identity which of its functions a `with torch.device` is for.
+        words.setdefault("device", torch.get_default_device())
         if dtype is None or dtype.is_floating_point or dtype.is_complex:
             return draw(*shape, dtype=dtype, **words)
         return draw(*shape, **words).to(dtype)

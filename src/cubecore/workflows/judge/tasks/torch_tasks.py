@@ -1,11 +1,11 @@
 """Tasks of torch as MultiKernelBench and KernelBench have them: Model, get_inputs, one file."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cubecore.errors import unable
 from cubecore.lazy_dataclass import dataclass
-from cubecore.workflows.judge.limits import JudgeOptions
+from cubecore.workflows.judge.limits import AUTO_SIZES, REDUCED_BYTES, JudgeOptions
 from cubecore.workflows.judge.tasks.cases import ReferenceCase, module_of
 from cubecore.workflows.judge.tasks.comparison import (
     TOO_LARGE,
@@ -16,7 +16,19 @@ from cubecore.workflows.judge.tasks.comparison import (
     same,
 )
 from cubecore.workflows.judge.tasks.kinds import JudgeTask
+from cubecore.workflows.judge.tasks.reduction import (
+    ALIGNED,
+    MOST_BYTES,
+    MOST_OPERATIONS,
+    ODD,
+    TaskSizes,
+    task_sizes,
+)
+from cubecore.workflows.judge.tasks.sized_module import TaskModule
 from cubecore.workflows.judge.tasks.torch_modules import copied, stand_in
+
+if TYPE_CHECKING:
+    from cubecore.aliases import Json
 
 SEED = 1024
 """The random seed that weights are drawn with, of both models."""
@@ -43,6 +55,8 @@ class TorchTask:
         stand_in()
         self._task, self._module = task, module_of(task.path)
         self.model = ModelSource()
+        self.full: Json = {}
+        """The costs of the task's own sizes, of a task whose cases are smaller."""
         if not any(hasattr(self._module, n) for n in ("get_inputs", "get_input_groups")):
             raise unable(task.path.name, f"{task.path.name} has no get_inputs()")
 
@@ -51,9 +65,16 @@ class TorchTask:
         import torch
 
         module = self._module
-        if not hasattr(module, "get_input_groups") and self._large(options):
-            yield ReferenceCase("case 0", None, None, outcome=TOO_LARGE)
-            return
+        if not hasattr(module, "get_input_groups"):
+            sizes = None
+            if options.sizes == AUTO_SIZES:
+                sizes = task_sizes(self._task.path, REDUCED_BYTES)
+            if sizes is not None:
+                yield from self._reduced(sizes, options)
+                return
+            if self._large(options):
+                yield ReferenceCase("case 0", None, None, outcome=TOO_LARGE)
+                return
         made_with = list(getattr(module, "get_init_inputs", list)())
         torch.manual_seed(SEED)
         model = module.Model(*copied(made_with))
@@ -64,6 +85,32 @@ class TorchTask:
                 expected = model(*given)
             name, keeps = f"case {number}", same(given, list(inputs))
             yield ReferenceCase(name, list(inputs), expected, made_with, keeps_inputs=keeps)
+
+    def _reduced(self, sizes: TaskSizes, options: JudgeOptions) -> Iterator[ReferenceCase]:
+        """Yield a case with odd tails, and one with the remainders of the task's own sizes."""
+        import torch
+
+        self.full = sizes.full
+        task = TaskModule(self._task.path)
+        variants = [(ODD, sizes.odd, sizes.odd_cost), (ALIGNED, sizes.aligned, sizes.aligned_cost)]
+        for name, values, cost in variants[-options.cases :]:
+            if not values:
+                continue
+            told = {"variant": name, "numbers": task.changed(values), **cost}
+            if cost["bytes"] > MOST_BYTES or cost["operations"] > MOST_OPERATIONS:
+                yield ReferenceCase(name, None, None, outcome=TOO_LARGE, sizes=told)
+                continue
+            module = task.made(values)
+            made_with = list(getattr(module, "get_init_inputs", list)())
+            torch.manual_seed(SEED)
+            model = module.Model(*copied(made_with))
+            torch.manual_seed(options.seed)
+            inputs = list(module.get_inputs())
+            given = copied(inputs)
+            with torch.no_grad():
+                expected = model(*given)
+            keeps = same(given, inputs)
+            yield ReferenceCase(name, inputs, expected, made_with, keeps_inputs=keeps, sizes=told)
 
     def _large(self, options: JudgeOptions) -> bool:
         """Return whether a draw has too large a tensor; where only making it tells, False."""

@@ -1,0 +1,211 @@
+"""Sizes of a large task of torch: which are run, what decides, and the time of the full shape."""
+
+import json
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import cubecore
+from cubecore.answers.verdict import JudgedCase, deciding
+from cubecore.frontends.kernels.launch_cores import launch_cores, sampled_cores
+from cubecore.frontends.kernels.session import ScriptSession
+from cubecore.workflows.judge.submissions.full_shape import filled, is_asked, masks_of
+from cubecore.workflows.judge.submissions.time_at_full_shape import time_at_full_shape
+from cubecore.workflows.judge.tasks.sized_module import TaskModule
+from frontends.cpp.cpp_kernels import needs_compiler
+from workflows.command import cli
+from workflows.judge.test_models import LAUNCH, LAUNCH_MODEL
+
+with_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+TASK = """import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self, groups):
+        super().__init__()
+        self.groups = groups
+
+    def forward(self, x, y):
+        if x.shape[1] % self.groups:
+            raise ValueError(x.shape)
+        return x + y
+
+
+rows = 4096
+heads, width = 32, 1024
+groups = heads
+
+
+def get_inputs():
+    return [torch.rand(rows, heads, width), torch.rand(rows, heads, 1024)]
+
+
+def get_init_inputs():
+    return [groups]
+"""
+
+
+@pytest.fixture
+def task(tmp_path):
+    (tmp_path / "task.py").write_text(TASK)
+    return tmp_path / "task.py"
+
+
+def test_numbers_of_a_task_are_those_of_its_constants_and_inputs(task):
+    known = TaskModule(task)
+    assert {site.name: site.value for site in known.sites} == {
+        "rows": 4096,
+        "(heads, width)[0]": 32,
+        "(heads, width)[1]": 1024,
+        "get_inputs[0]": 1024,
+    }
+    assert known.changed([16, 32, 64, 1024]) == {
+        "rows": [4096, 16],
+        "(heads, width)[1]": [1024, 64],
+    }
+
+
+@with_torch
+def test_reduced_sizes_are_small_run_and_are_the_same_again(task, monkeypatch, tmp_path):
+    from cubecore.workflows.judge.tasks.model_costs import runs
+    from cubecore.workflows.judge.tasks.reduction import task_sizes
+
+    monkeypatch.setenv("CUBECORE_CACHE", str(tmp_path / "one"))
+    sizes, known = task_sizes(task, 1 << 20), TaskModule(task)
+    assert sizes.full["bytes"] == 3 * 4096 * 32 * 1024 * 4
+    assert sizes.aligned_cost["bytes"] <= 1 << 20
+    assert sizes.odd_cost["bytes"] <= 1 << 16
+    rows, heads, width, other = sizes.aligned
+    assert (rows, width) == (32, other)
+    assert width % 16 == 0
+    assert any(number % 2 for number in sizes.odd)
+    assert runs(known.made(sizes.aligned))
+    assert runs(known.made(sizes.odd))
+    assert not runs(known.made((rows, heads, width, 2 * other)))
+    monkeypatch.setenv("CUBECORE_CACHE", str(tmp_path / "two"))
+    assert task_sizes(task, 1 << 20) == sizes
+    assert task_sizes(task, 1 << 40) is None
+
+
+def case(variant, outcome):
+    return JudgedCase(variant, outcome, sizes={"variant": variant})
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "decides"),
+    [
+        ({"odd tail": "wrong", "aligned": "right"}, "aligned"),
+        ({"odd tail": "right", "aligned": "wrong"}, "aligned"),
+        ({"odd tail": "right", "aligned": "refused", "full": "right"}, "full"),
+        ({"odd tail": "right", "aligned": "late"}, "odd tail"),
+    ],
+)
+def test_one_of_the_reduced_sizes_decides(outcomes, decides):
+    cases = [case(*each) for each in outcomes.items()]
+    assert [each.name for each in deciding(cases)] == [decides]
+
+
+def test_cases_of_a_task_of_its_own_sizes_decide_together():
+    cases = [JudgedCase("case 0", "right"), JudgedCase("case 1", "wrong")]
+    assert deciding(cases) == cases
+
+
+@pytest.mark.parametrize(
+    ("full", "asked"),
+    [
+        ({"bytes": 64, "operations": 0}, True),
+        ({"bytes": 65, "operations": 0}, False),
+        ({"bytes": 64, "operations": 1 << 62}, False),
+        ({}, False),
+    ],
+)
+def test_the_full_shape_is_run_where_a_machine_holds_it(full, asked):
+    records = [{"sizes": {"variant": "odd tail"}}, {"sizes": {"variant": "aligned"}}]
+    wrong = [{"outcome": "right"}, {"outcome": "refused"}]
+    assert is_asked(records, wrong, full, 16) is asked
+    assert not is_asked(records, wrong[::-1], full, 16)
+
+
+def test_a_line_through_two_times_leads_to_the_full_shape():
+    small = {"us": 12.0, "low_us": 6.0, "high_us": 24.0}
+    large = {"us": 14.0, "low_us": 7.0, "high_us": 28.0}
+    costs = [{"variant": n, "bytes": size} for n, size in (("odd tail", 100), ("aligned", 200))]
+    full = {"bytes": 1000, "operations": 0}
+    told = time_at_full_shape([(small, costs[0]), (large, costs[1])], full)
+    assert told["us"] == pytest.approx(30)  # 10 us and 2 us for each 100 B
+    assert (told["low_us"], told["high_us"]) == (pytest.approx(7.5), pytest.approx(120))
+    assert told["at"] == "extrapolated"
+    assert told["from"] == [
+        {"variant": "odd tail", "bytes": 100, "us": 12.0},
+        {"variant": "aligned", "bytes": 200, "us": 14.0},
+    ]
+    assert time_at_full_shape([(large, costs[1])], full)["us"] == pytest.approx(70)
+
+
+def test_only_what_sampled_blocks_wrote_is_compared():
+    got, expected = np.array([1, 2, 9, 9], np.int32), np.array([1, 3, 3, 4], np.int32)
+    mask = np.repeat([True, True, False, False], 4)
+    assert filled([got], [expected], [mask])[0].tolist() == [1, 2, 3, 4]
+    assert filled([got[:2]], [expected], [mask[:8]])[0].tolist() == [1, 2]
+
+
+def test_some_cores_of_a_launch_are_its_first_and_its_last():
+    chip = cubecore.chip("Ascend910B3")
+    cores = tuple(launch_cores("k", "vector", 40, chip, turns=False))
+    assert [core.core for core in sampled_cores(cores, 3)] == [0, 0, 9, 9, 19, 19]
+    assert sampled_cores(cores, 100) == cores
+    assert sampled_cores(cores[:1], 3) == cores[:1]
+
+
+def test_a_launch_of_some_blocks_writes_theirs_alone():
+    @cubecore.kernel(outputs=("z",))
+    def twice(core, x, z):
+        at = 64 * core.asc_get_block_idx()
+        a = core.ubuf("float", 64)
+        core.asc_copy_gm2ub(a, x + at, 256)
+        core.asc_sync()
+        core.asc_add(a, a, a, 64)
+        core.asc_sync()
+        core.asc_copy_ub2gm(z + at, a, 256)
+        core.asc_sync()
+
+    x, z = np.arange(40 * 64, dtype=np.float32), np.zeros(40 * 64, np.float32)
+    session = ScriptSession(sampled=3, keeps_arrays=True)
+    with session.collecting():
+        run = twice[40](x, z)
+    assert run.clean
+    (mask,) = masks_of(session, [z])
+    written = mask.reshape(40, -1).all(axis=1)
+    assert np.flatnonzero(written).tolist() == [0, 1, 18, 19, 38, 39]
+    assert (z.reshape(40, -1)[written] == 2 * x.reshape(40, -1)[written]).all()
+
+
+@needs_compiler
+@with_torch
+def test_a_kernel_for_one_shape_is_judged_at_it(tmp_path, monkeypatch):
+    """A binding that takes its task's own shape alone: refused at others, right by some blocks."""
+    monkeypatch.chdir(tmp_path)
+    task = TASK.replace("rows = 4096", "rows = 128").replace("1024", "64")
+    (tmp_path / "task.py").write_text(task)
+    limit = "at::Tensor z = at::empty_like(x);"
+    checked = f'TORCH_CHECK(x.numel() == 262144, "made for one shape"); {limit}'
+    only = LAUNCH.replace(limit, checked)
+    model = f"{LAUNCH_MODEL}\n    def __init__(self, groups):\n        super().__init__()\n"
+    for name, text in (("any", LAUNCH), ("only", only)):
+        sources = [
+            {"path": "k.cpp", "content": text},
+            {"path": "model_new.py", "content": model},
+        ]
+        entry = {"model": "model_new.py::ModelNew"}
+        (tmp_path / f"{name}.json").write_text(json.dumps({"entry": entry, "sources": sources}))
+    words = ("--task", "task.py", "--json")
+    wide, narrow = (cli("judge", f"{n}.json", *words).json for n in ("any", "only"))
+    assert (wide["correct"], narrow["correct"]) == (True, True)
+    assert (wide["task"]["sizes"]["policy"], wide["time"]["at"]) == ("reduced", "extrapolated")
+    assert narrow["task"]["sizes"]["policy"] == "full, sampled blocks"
+    assert [each["outcome"] for each in narrow["cases"]] == ["refused", "refused", "right"]
+    assert narrow["cases"][-1]["shapes"] == [[128, 32, 64], [128, 32, 64]]
+    whole = cli("judge", "only.json", *words, "--sizes", "full")
+    assert whole.json["task"]["sizes"]["policy"] == "full"
+    assert whole.json["correct"]
