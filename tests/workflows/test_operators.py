@@ -17,15 +17,19 @@ from workflows.command import assert_refused, cli
 CHIP_950 = "Ascend950PR_9589"
 HALF = {"quant": "DEQF16", "scale": 1.0}
 SHAPES = ("1x1", "7x64", "100x33", "49x200", "2x5000", "5")
-TYPES = ("float32", "float16", "bfloat16")
+
+
+def type_of(op, turn):
+    """Return one of the types that a function takes, in turn."""
+    kinds = FUNCTIONS[op].takes
+    return kinds[(turn + list(FUNCTIONS).index(op)) % len(kinds)]
 
 
 @pytest.mark.thinned(4)
 @pytest.mark.parametrize("op", FUNCTIONS)
 def test_operators_are_right(op):
-    number = list(FUNCTIONS).index(op)
     for turn, shape in enumerate(SHAPES):
-        done = run_operator(op, shape, a=TYPES[(turn + number) % 3], seed=turn)
+        done = run_operator(op, shape, a=type_of(op, turn), seed=turn)
         assert done.findings == (), (op, shape)
         assert done.verified, (op, shape, done.worst)
 
@@ -35,8 +39,8 @@ def test_operators_are_right(op):
 def test_operators_in_registers_are_right(op):
     number = list(FUNCTIONS).index(op)
     for turn in range(number % 2, len(SHAPES), 2):
-        shape, kind = SHAPES[turn], TYPES[(turn + number) % 3]
-        done = run_operator(op, shape, a=kind, seed=turn, chip=CHIP_950)
+        shape = SHAPES[turn]
+        done = run_operator(op, shape, a=type_of(op, turn), seed=turn, chip=CHIP_950)
         assert done.findings == (), (op, shape)
         assert done.verified, (op, shape, done.worst)
 
@@ -44,11 +48,19 @@ def test_operators_in_registers_are_right(op):
 @pytest.mark.parametrize("op", [op for op, function in FUNCTIONS.items() if function.by_rows])
 def test_rows_that_do_not_fit_in_ub_are_right(op):
     """They are walked in pieces: of equal lengths, with a shorter last one, one row and several."""
-    number = list(FUNCTIONS).index(op)
     for turn, shape in enumerate(("45x24577", "1x49151", "2x65536")):
-        done = run_operator(op, shape, a=TYPES[(turn + number) % 3], seed=turn)
+        done = run_operator(op, shape, a=type_of(op, turn), seed=turn)
         assert done.findings == (), (op, shape)
         assert done.verified, (op, shape, done.worst)
+
+
+@pytest.mark.parametrize("chip", [None, CHIP_950])
+def test_halves_are_right_where_cores_share_rows_and_where_rows_are_shared(chip):
+    """Fewer rows than cores, more; rows longer than a tile; rows off 32 B."""
+    for turn, shape in enumerate(("3x5000", "300x4100", "64x4096", "129x33")):
+        done = run_operator("swiglu", shape, a=type_of("swiglu", turn), chip=chip)
+        assert done.findings == (), shape
+        assert done.verified, (shape, done.worst)
 
 
 def test_a_long_row_costs_about_as_much_for_each_column():

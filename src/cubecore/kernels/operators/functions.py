@@ -11,8 +11,10 @@ from typing import Protocol
 import numpy as np
 
 from cubecore.arrays import Array
+from cubecore.dtypes import ElementType, element_type
 from cubecore.lazy_dataclass import dataclass
 
+TYPES = ("float16", "bfloat16", "float32")
 EPSILON = 1e-6
 _STEEP = -2 * math.sqrt(2 / math.pi)
 _CUBIC = 0.044715
@@ -29,7 +31,7 @@ class TileBuffers:
 
     `wide` are tiles of float32, the first with x and in the end with the result; `partial` has 64
     floats a row, `one` a float a row, `spread` a block a row; `vectors` are what all rows share,
-    `ones` 64 times 1.
+    `ones` 64 times 1, `numbers` inputs of a float a row.
     """
 
     wide: tuple[int, ...]
@@ -38,6 +40,7 @@ class TileBuffers:
     one: int
     spread: int
     ones: int
+    numbers: tuple[int, ...] = ()
 
 
 class FunctionTile(Protocol):
@@ -75,10 +78,12 @@ class FunctionTile(Protocol):
 class Function:
     """A function: how many arrays, vectors and tiles it needs, and what it does to a tile.
 
-    `arrays` are its inputs of the same sizes, `vectors` those of a row's length. `by_rows` says
-    that a row depends on all of it. `gives` is what it leaves: a tile, that and the last tile
-    (`both`), a value a row (`rows`), or int8 with a scale a row (`quantised`). `exact` computes the
-    same by NumPy from arrays and vectors in float64; of codes with a scale, what they stand for.
+    `arrays` are its inputs of the same sizes and of one of the types that it `takes`, `vectors`
+    those of a row's length, `numbers` those of a float a row. `by_rows` says that a row depends on
+    all of it, `halves` that its arrays and vectors are the halves of the rows of one.
+    `gives` is what it leaves: a tile, a value a row (`rows`), or int8 with a scale a row
+    (`quantised`); with `last` what the last tile holds, too. `exact` computes the same by NumPy
+    from arrays and vectors in float64; of codes with a scale, what they stand for.
     """
 
     text: str
@@ -86,9 +91,13 @@ class Function:
     exact: Callable[..., Array]
     arrays: int = 1
     vectors: int = 0
+    numbers: int = 0
     wide: int = 1
     by_rows: bool = False
+    halves: bool = False
     gives: str = "tile"
+    last: bool = False
+    takes: tuple[str, ...] = TYPES
 
 
 def _exp(t: FunctionTile, p: TileBuffers) -> None:
@@ -238,6 +247,21 @@ def _dynamic_quant(t: FunctionTile, p: TileBuffers) -> None:
     t.by_row("vdiv", x, x, p.spread)
 
 
+def _add_rms_norm_dynamic_quant(t: FunctionTile, p: TileBuffers) -> None:
+    _add_rms_norm(t, p)
+    _dynamic_quant(t, TileBuffers(p.wide[:2], (), p.partial, p.one, p.spread, p.ones))
+
+
+def _dequant_swiglu_quant(t: FunctionTile, p: TileBuffers) -> None:
+    halves, y = p.wide[:2], p.wide[2]
+    t.spread(p.spread, p.numbers[0])
+    for half, scales in zip(halves, p.vectors, strict=True):
+        t.by_column("vmul", half, half, scales)
+        t.by_row("vmul", half, half, p.spread)
+    _swiglu(t, p)
+    _dynamic_quant(t, TileBuffers((halves[0], y), (), p.partial, p.one, p.spread, p.ones))
+
+
 def _reduce_sum(t: FunctionTile, p: TileBuffers) -> None:
     t.reduce("add", p.one, p.wide[0], p.partial)
 
@@ -250,6 +274,11 @@ def softmax(scores: Array) -> Array:
     """Return exp(x) over its sum along the last axis, in float64 by NumPy."""
     power = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return np.asarray(power / power.sum(axis=-1, keepdims=True))
+
+
+def _swiglu_of(x: Array) -> Array:
+    gate, up = np.split(x, 2, axis=1)
+    return np.asarray(gate / (1 + np.exp(-gate)) * up)
 
 
 def _normed(x: Array) -> Array:
@@ -267,7 +296,31 @@ FUNCTIONS: Mapping[str, Function] = {
         vectors=1,
         wide=3,
         by_rows=True,
-        gives="both",
+        last=True,
+    ),
+    "add_rms_norm_dynamic_quant": Function(
+        "int8 of rms_norm of x0 + x1 over a scale a row, and the sum",
+        _add_rms_norm_dynamic_quant,
+        lambda x0, x1, gamma: np.stack([_normed(x0 + x1) * gamma, x0 + x1]),
+        arrays=2,
+        vectors=1,
+        wide=3,
+        by_rows=True,
+        gives="quantised",
+        last=True,
+    ),
+    "dequant_swiglu_quant": Function(
+        "int8 of swiglu of x scale token_scale over a scale a row",
+        _dequant_swiglu_quant,
+        lambda x, scale, token_scale: _swiglu_of(x * scale * token_scale[:, None]),
+        arrays=2,
+        vectors=2,
+        numbers=1,
+        wide=3,
+        by_rows=True,
+        halves=True,
+        gives="quantised",
+        takes=("int32",),
     ),
     "dynamic_quant": Function(
         "int8 of x over a scale a row",
@@ -316,9 +369,56 @@ FUNCTIONS: Mapping[str, Function] = {
     "softmax": Function("exp(x - max) over its sum, by rows", _softmax, softmax, by_rows=True),
     "sqrt": Function("sqrt(x)", _sqrt, np.sqrt),
     "swiglu": Function(
-        "x0 / (1 + exp(-x0)) x1", _swiglu, lambda x, up: x / (1 + np.exp(-x)) * up, arrays=2, wide=3
+        "x0 / (1 + exp(-x0)) x1 of the halves x0 and x1 of a row",
+        _swiglu,
+        _swiglu_of,
+        arrays=2,
+        wide=3,
+        halves=True,
     ),
     "swish": Function("x / (1 + exp(-x))", _swish, lambda x: x / (1 + np.exp(-x)), wide=2),
     "tanh": Function("tanh(x)", _tanh, np.tanh, wide=2),
 }
 """The functions that `time --op` and `run --op` take."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorProblem:
+    """An operator on `rows` rows of `columns` elements of `dtype`."""
+
+    op: str
+    rows: int
+    columns: int
+    dtype: ElementType
+
+    @property
+    def function(self) -> Function:
+        """The function that is computed."""
+        return FUNCTIONS[self.op]
+
+    @property
+    def operations(self) -> int:
+        """Elements of x."""
+        return self.rows * self.columns
+
+    @property
+    def vector_type(self) -> ElementType:
+        """The type of vectors: that of the arrays, unless these are integers."""
+        return self.dtype if self.dtype.name in TYPES else element_type("float32")
+
+    @property
+    def stored(self) -> Mapping[str, tuple[int, int]]:
+        """Rows and columns of each input as it is stored."""
+        function, rows, width = self.function, self.rows, self.columns
+        arrays, vectors = function.arrays, function.vectors
+        if function.halves:
+            arrays, vectors, width = 1, min(vectors, 1), self.pitch
+        stored = {f"x{n}": (rows, width) for n in range(arrays)}
+        stored |= {f"v{n}": (1, width) for n in range(vectors)}
+        return stored | {f"s{n}": (1, rows) for n in range(function.numbers)}
+
+    @property
+    def pitch(self) -> int:
+        """Elements of an input from row to row; halves of a row lie side by side."""
+        function = self.function
+        return self.columns * (function.arrays if function.halves else 1)

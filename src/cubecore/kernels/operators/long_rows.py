@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import cached_property
 
 from cubecore.chips.model import Chip
-from cubecore.dtypes import ElementType, element_type
+from cubecore.dtypes import element_type
 from cubecore.errors import refuse
 from cubecore.isa.catalogue import instruction_named
 from cubecore.isa.program.expr import Expr
@@ -20,9 +20,10 @@ from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.build.flags import Flags, Ring, of_tiles
 from cubecore.kernels.elementwise import KIND
 from cubecore.kernels.operators.double_buffers import DoubleBuffers
-from cubecore.kernels.operators.functions import Function
+from cubecore.kernels.operators.functions import Function, OperatorProblem
 from cubecore.kernels.operators.passes import (
     INPUT,
+    NUMBER,
     ONES,
     TILE,
     VECTOR,
@@ -40,6 +41,7 @@ _MOST_COLUMNS = 4096
 _NUMBER_BYTES = 256
 """A number a row, spread or not, has a repeat of its own."""
 _NEUTRAL = {"add": 0.0, "max": -math.inf}
+_LETTERS = {INPUT: "x", VECTOR: "v", NUMBER: "s"}
 _FLOAT, _INT8 = element_type("float32"), element_type("int8")
 
 
@@ -56,10 +58,10 @@ class PieceSteps:
     count: int
 
 
-def steps_of(passes: Passes, turn: int, gives: str) -> PieceSteps:
+def steps_of(passes: Passes, turn: int) -> PieceSteps:
     """Return the steps of pass `turn`, with those of earlier passes that it computes again."""
     wanted = [each.sources[0] for each in passes.passes[turn].reduced]
-    wanted += passes.tiles_of(turn, gives)
+    wanted += passes.tiles_of(turn)
     needed: set[PassValue] = set()
     left = list(wanted)
     while left:
@@ -87,34 +89,46 @@ def steps_of(passes: Passes, turn: int, gives: str) -> PieceSteps:
 class RowPieces:
     """Rows of `columns` that are walked in pieces of `piece`, and where all lies in UB."""
 
-    function: Function
-    columns: int
-    dtype: ElementType
+    problem: OperatorProblem
     piece: int
+
+    @property
+    def function(self) -> Function:
+        """The function that is computed."""
+        return self.problem.function
 
     @cached_property
     def passes(self) -> Passes:
         """The passes over a row."""
-        return passes_of(self.function, self.columns)
+        return passes_of(self.function, self.problem.columns)
 
     @cached_property
     def steps(self) -> tuple[PieceSteps, ...]:
         """The steps of each pass."""
-        gives = self.function.gives
-        return tuple(steps_of(self.passes, turn, gives) for turn in range(len(self.passes.passes)))
+        return tuple(steps_of(self.passes, turn) for turn in range(len(self.passes.passes)))
 
     @cached_property
     def buffers(self) -> DoubleBuffers:
         """What MTE2 brings and MTE3 stores, of a piece and of the next one."""
-        tile, gives = self.piece * self.dtype.size_bytes, self.function.gives
-        names = [f"x{n}" for n in range(self.function.arrays)]
-        names += [f"v{n}" for n in range(self.function.vectors)]
-        sizes = dict.fromkeys([*names, *(["y", "sum"] if gives == "both" else ["y"])], tile)
+        function, problem = self.function, self.problem
+        names = [f"x{n}" for n in range(function.arrays)]
+        names += ["y", *["sum"] * function.last]
+        sizes = dict.fromkeys(names, self.piece * problem.dtype.size_bytes)
+        vector_bytes = self.piece * problem.vector_type.size_bytes
+        sizes |= {f"v{n}": vector_bytes for n in range(function.vectors)}
+        sizes |= {f"s{n}": _NUMBER_BYTES for n in range(function.numbers)}
         return DoubleBuffers.side_by_side(sizes | {"scale": _NUMBER_BYTES})
 
     @cached_property
+    def given_numbers(self) -> tuple[PassValue, ...]:
+        """The inputs of one number a row that lanes take."""
+        found = [each for one in self.passes.passes for each in one.numbers if each.kind == NUMBER]
+        return tuple(dict.fromkeys(found))
+
+    @cached_property
     def _numbers(self) -> Mapping[PassValue, int]:
-        return {value: number for number, value in enumerate(self.passes.row_values)}
+        values = *self.passes.row_values, *self.given_numbers
+        return {value: number for number, value in enumerate(values)}
 
     @property
     def _numbers_at(self) -> int:
@@ -160,7 +174,7 @@ class RowPieces:
         return self.scratch + scratch
 
 
-def row_pieces(function: Function, columns: int, dtype: ElementType, chip: Chip) -> RowPieces:
+def row_pieces(problem: OperatorProblem, chip: Chip) -> RowPieces:
     """Return pieces of equal length, as long as UB takes, of at most 4,096 columns.
 
     Raises
@@ -168,9 +182,10 @@ def row_pieces(function: Function, columns: int, dtype: ElementType, chip: Chip)
     RequestError
         If not even 64 columns fit in the Unified Buffer.
     """
+    columns = problem.columns
     for most in range(min(_MOST_COLUMNS, align_up(columns, LANES)), 0, -LANES):
         piece = align_up(ceil_div(columns, ceil_div(columns, most)), LANES)
-        pieces = RowPieces(function, columns, dtype, piece)
+        pieces = RowPieces(problem, piece)
         if pieces.end <= chip.ub_user_bytes:
             return pieces
     need = f"be at least {pieces.end} B for a tile of 64 columns"
@@ -181,16 +196,18 @@ class LongRowTree:
     """The tree of a core with `length` rows, in `slots` for its tensors."""
 
     def __init__(self, pieces: RowPieces, slots: Iterable[str], length: int) -> None:
-        b = Builder(f"rows_{length}x{pieces.columns}", KIND)
+        b = Builder(f"rows_{length}x{pieces.problem.columns}", KIND)
         self.pieces, self.builder, self.flags = pieces, b, Flags(b)
         self.slots = {name: b.slot(name) for name in slots}
         self.ring = Ring(b, "buffer", 2)
         self._number = Tile(b, 1, 1)
         self._fill(pieces.ones, 1.0)
-        for value in pieces.passes.row_values:
+        for value in (*pieces.passes.row_values, *pieces.given_numbers):
             self._fill(pieces.number_at(value), 0.0)
         b.issue(PipeBarrier(on="V"))
         with self.flags.raised(of_tiles(2)), b.loop("row", length) as row:
+            for each in pieces.given_numbers:
+                self._load_number(each, row)
             for turn, now in enumerate(pieces.passes.passes):
                 self._pass(turn, now, row)
             self._store_number(row)
@@ -199,6 +216,19 @@ class LongRowTree:
     def _fill(self, at: int, value: float) -> None:
         fill = instruction_named("vector_dup")(dtype=_FLOAT, value=float_code(value))
         self.builder.issue(fill, Expr(at))
+
+    def _load_number(self, number: PassValue, row: Expr) -> None:
+        """Bring a row's own number, and spread it."""
+        pieces, flags, event, name = self.pieces, self.flags, self.ring.at, _name_of(number)
+        flags.wait("V", "MTE2", event)
+        source = Expr.of(self.slots[name]) + row * _FLOAT.size_bytes
+        self._number.load(pieces.buffers.of(name, event), source, _FLOAT)
+        flags.set("MTE2", "V", event)
+        flags.wait("MTE2", "V", event)
+        at = pieces.number_at(number)
+        widened(self._number, at, pieces.buffers.of(name, event), _FLOAT)
+        flags.set("V", "MTE2", event)
+        self._number.spread(pieces.spread_at(number), at)
 
     # --- a pass over a row
 
@@ -209,8 +239,10 @@ class LongRowTree:
             for each in now.reduced:
                 self._fill(pieces.number_at(each), _NEUTRAL[each.in_ub])
             self.builder.issue(PipeBarrier(on="V"))
-        if now.reduced or pieces.passes.tiles_of(turn, pieces.function.gives):
-            for index, count in self.builder.split(f"piece{turn}", pieces.columns, pieces.piece):
+        if now.reduced or pieces.passes.tiles_of(turn):
+            for index, count in self.builder.split(
+                f"piece{turn}", pieces.problem.columns, pieces.piece
+            ):
                 self._piece(turn, row, index * pieces.piece, Tile(self.builder, 1, count))
         for each in now.rows:
             sources = [pieces.number_at(source) for source in each.sources]
@@ -223,18 +255,21 @@ class LongRowTree:
 
     def _piece(self, turn: int, row: Expr, first: Expr, tile: Tile) -> None:
         pieces, flags, event = self.pieces, self.flags, self.ring.at
-        steps, dtype, size = pieces.steps[turn], pieces.dtype, pieces.dtype.size_bytes
-        element = row * pieces.columns + first
+        steps, problem = pieces.steps[turn], pieces.problem
         # One piece: MTE2 loads when V has freed the buffers; V widens to float32, which frees them,
         # computes, and joins reductions; results go out when MTE3 has freed their buffers.
         flags.wait("V", "MTE2", event)
         for each in steps.loaded:
             name = _name_of(each)
-            source = Expr.of(self.slots[name]) + (element if each.kind == INPUT else first) * size
+            dtype, element = problem.vector_type, first
+            if each.kind == INPUT:
+                dtype, element = problem.dtype, row * problem.pitch + first
+            source = Expr.of(self.slots[name]) + element * dtype.size_bytes
             tile.load(pieces.buffers.of(name, event), source, dtype)
         flags.set("MTE2", "V", event)
         flags.wait("MTE2", "V", event)
         for each in steps.loaded:
+            dtype = problem.dtype if each.kind == INPUT else problem.vector_type
             source = pieces.buffers.of(_name_of(each), event)
             widened(tile, pieces.wide(steps.tile_of[each]), source, dtype)
         flags.set("V", "MTE2", event)
@@ -244,7 +279,7 @@ class LongRowTree:
             tile.reduce(each.in_ub, pieces.piece_number, wide, pieces.partial)
             so_far = pieces.number_at(each)
             self._number.each(f"v{each.in_ub}", so_far, so_far, pieces.piece_number)
-        self._store_tiles(turn, element, tile)
+        self._store_tiles(turn, row * problem.columns + first, tile)
         self.ring.next()
 
     def _compute(self, steps: PieceSteps, tile: Tile) -> None:
@@ -268,22 +303,22 @@ class LongRowTree:
     def _store_tiles(self, turn: int, element: Expr, tile: Tile) -> None:
         """Store the tiles that a pass completes, from `element` on."""
         pieces, event = self.pieces, self.ring.at
-        gives = pieces.function.gives
-        results = pieces.passes.tiles_of(turn, gives)
+        results = pieces.passes.tiles_of(turn)
         if not results:
             return
-        dtype = _INT8 if gives == "quantised" else pieces.dtype
+        types = {"y": _INT8 if pieces.function.gives == "quantised" else pieces.problem.dtype}
         names = ["y" if each is pieces.passes.tile else "sum" for each in results]
         self.flags.wait("MTE3", "V", event)
         for name, each in zip(names, results, strict=True):
             wide = pieces.wide(pieces.steps[turn].tile_of[each])
-            into = pieces.buffers.of(name, event)
-            if gives == "quantised":
+            into, dtype = pieces.buffers.of(name, event), types.get(name, pieces.problem.dtype)
+            if dtype is _INT8:
                 quantised(tile, into, wide, pieces.scratch)
             else:
                 narrowed(tile, into, wide, dtype)
         with self._storing(event):
             for name in names:
+                dtype = types.get(name, pieces.problem.dtype)
                 into = Expr.of(self.slots[name]) + element * dtype.size_bytes
                 tile.store(into, pieces.buffers.of(name, event), dtype)
 
@@ -295,7 +330,7 @@ class LongRowTree:
             return
         value = pieces.passes.row
         assert value is not None
-        dtype = pieces.dtype if name == "y" else _FLOAT
+        dtype = pieces.problem.dtype if name == "y" else _FLOAT
         self.flags.wait("MTE3", "V", event)
         narrowed(self._number, pieces.buffers.of(name, event), pieces.number_at(value), dtype)
         with self._storing(event):
@@ -313,4 +348,4 @@ class LongRowTree:
 
 
 def _name_of(value: PassValue) -> str:
-    return f"{'x' if value.kind == INPUT else 'v'}{value.number}"
+    return f"{_LETTERS[value.kind]}{value.number}"

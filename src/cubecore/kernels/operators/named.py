@@ -11,8 +11,8 @@ from cubecore.errors import did_you_mean, refuse
 from cubecore.isa.program.launch import Launch
 from cubecore.kernels.operators.attention import attention_launch
 from cubecore.kernels.operators.attention_shape import AttentionShape
-from cubecore.kernels.operators.functions import FUNCTIONS
-from cubecore.kernels.operators.launch import TYPES, OperatorProblem, operator_launch
+from cubecore.kernels.operators.functions import FUNCTIONS, TYPES, OperatorProblem
+from cubecore.kernels.operators.launch import operator_launch
 from cubecore.kernels.operators.moe import MoeShape, moe_launch
 from cubecore.kernels.operators.products.scaled import QuantShape, quant_launch
 from cubecore.kernels.operators.products.weights import (
@@ -97,8 +97,10 @@ def operator_of(op: str, extents: Sequence[int], dtype: str) -> NamedOperator:
     names = operator_names()
     if op not in names:
         raise refuse("--op", f"be {', '.join(names)}", repr(op), did_you_mean(op, names))
-    if dtype not in TYPES:
-        raise refuse("--a", f"be {', '.join(TYPES)} of an operator", repr(dtype))
+    takes = FUNCTIONS[op].takes if op in FUNCTIONS else TYPES
+    if dtype not in takes:
+        subject = "an operator" if takes == TYPES else op
+        raise refuse("--a", f"be {', '.join(takes)} of {subject}", repr(dtype))
     kind = element_type(dtype)
     if op in FUNCTIONS:
         return _function(op, extents, kind)
@@ -122,7 +124,8 @@ def meaning_of(op: str) -> str:
 def counts_of(op: str) -> Sequence[str]:
     """Return what the numbers of an operator's shape count."""
     if op in FUNCTIONS:
-        return ("rows", "columns") if FUNCTIONS[op].by_rows else ("elements",)
+        function = FUNCTIONS[op]
+        return ("rows", "columns") if function.by_rows or function.halves else ("elements",)
     return _OTHERS[op].counts
 
 
@@ -142,8 +145,7 @@ def _function(op: str, extents: Sequence[int], dtype: ElementType) -> NamedOpera
     problem = OperatorProblem(op, prod(extents[:-1]), extents[-1], dtype)
     function = problem.function
     whole = (problem.rows, problem.columns)
-    inputs: dict[str, tuple[int, ...]] = {f"x{i}": whole for i in range(function.arrays)}
-    inputs |= {f"v{i}": whole[1:] for i in range(function.vectors)}
+    inputs = {n: each if n[0] == "x" else each[1:] for n, each in problem.stored.items()}
 
     def build(chip: Chip) -> Launch:
         return function_launch(problem, chip)

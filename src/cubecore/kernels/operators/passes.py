@@ -16,8 +16,9 @@ from cubecore.isa.program.tree import Location
 from cubecore.kernels.operators.functions import Function, TileBuffers
 from cubecore.lazy_dataclass import dataclass
 
-INPUT, VECTOR, ONES, TILE, REDUCED, ROW = "input", "vector", "ones", "tile", "reduced", "row"
-_OF_ROWS = frozenset({REDUCED, ROW})
+INPUT, VECTOR, NUMBER, ONES = "input", "vector", "number", "ones"
+TILE, REDUCED, ROW = "tile", "reduced", "row"
+_OF_ROWS = frozenset({NUMBER, REDUCED, ROW})
 _MODES = {"add": "SUM", "max": "MAX"}
 
 
@@ -25,8 +26,8 @@ _MODES = {"add": "SUM", "max": "MAX"}
 class PassValue:
     """A step's result: lanes of a tile, or one number a row.
 
-    `operation` is the register instruction, of a reduction its mode; of inputs and vectors
-    `number` says which. `in_ub` is the same instruction on UB, as `FUNCTIONS` spells it.
+    `operation` is the register instruction, of a reduction its mode; of inputs, vectors and input
+    numbers `number` says which. `in_ub` is the same instruction on UB, as `FUNCTIONS` spells it.
     """
 
     kind: str
@@ -48,7 +49,7 @@ class PassValue:
         # A number a row is there when its row has ended: numbers made of it are made behind the
         # same pass, lanes in the next.
         later = 0 if self.of_rows else 1
-        turns = [each.turn + (later if each.of_rows else 0) for each in self.sources]
+        turns = [each.turn + later * (each.kind in {REDUCED, ROW}) for each in self.sources]
         return max(turns, default=0)
 
 
@@ -76,8 +77,8 @@ class Passes:
     """A function's passes, and its results: the tile, the last tile, a number a row."""
 
     passes: tuple[FunctionPass, ...]
-    tile: PassValue
-    last: PassValue
+    tile: PassValue | None
+    last: PassValue | None
     row: PassValue | None
 
     @property
@@ -90,10 +91,9 @@ class Passes:
         """The values of one number a row."""
         return tuple(value for each in self.passes for value in (*each.reduced, *each.rows))
 
-    def tiles_of(self, turn: int, gives: str) -> tuple[PassValue, ...]:
-        """Return the resulting tiles that pass `turn` completes, of a function that `gives`."""
-        results = {"rows": (), "both": (self.tile, self.last)}.get(gives, (self.tile,))
-        return tuple(each for each in results if each.turn == turn)
+    def tiles_of(self, turn: int) -> tuple[PassValue, ...]:
+        """Return the resulting tiles that pass `turn` completes."""
+        return tuple(each for each in (self.tile, self.last) if each and each.turn == turn)
 
 
 class _Tracer:
@@ -107,16 +107,17 @@ class _Tracer:
         self.wide = tuple(next(names) for _ in range(count))
         self.vectors = tuple(next(names) for _ in range(function.vectors))
         self.partial, self.one, self.spread_name, self.ones = (next(names) for _ in range(4))
+        self.numbers = tuple(next(names) for _ in range(function.numbers))
         self.held = {self.wide[n]: PassValue(INPUT, number=n) for n in range(function.arrays)}
         self.held |= {name: PassValue(VECTOR, number=n) for n, name in enumerate(self.vectors)}
+        self.held |= {name: PassValue(NUMBER, number=n) for n, name in enumerate(self.numbers)}
         self.held[self.ones] = PassValue(ONES)
 
     @property
     def buffers(self) -> TileBuffers:
         """The names, as buffers."""
-        return TileBuffers(
-            self.wide, self.vectors, self.partial, self.one, self.spread_name, self.ones
-        )
+        rows = self.partial, self.one, self.spread_name
+        return TileBuffers(self.wide, self.vectors, *rows, self.ones, self.numbers)
 
     def _make(
         self, kind: str, name: str, into: int, *sources: int, value: float | None = None
@@ -164,11 +165,11 @@ def passes_of(function: Function, columns: int) -> Passes:
     # The text runs once, on names in place of buffers; what a name holds in the end is a result.
     tracer = _Tracer(function, columns)
     function.work(tracer, tracer.buffers)
-    tile, last = tracer.held[tracer.wide[0]], tracer.held[tracer.wide[-1]]
-    row = tracer.held.get(tracer.one)
+    tile = tracer.held[tracer.wide[0]] if function.gives != "rows" else None
+    last = tracer.held[tracer.wide[-1]] if function.last else None
+    row = tracer.held.get(tracer.one) if function.gives != "tile" else None
     # Values that no result is made of (a copy that a tile in UB needs, say) are dropped.
-    results = {"rows": (row,), "quantised": (tile, row), "both": (tile, last)}
-    used = _used([value for value in results.get(function.gives, (tile,)) if value is not None])
+    used = _used([value for value in (tile, last, row) if value is not None])
     values = [value for value in tracer.values if value in used]
     count = 1 + max((value.turn for value in values), default=0)
     passes = [

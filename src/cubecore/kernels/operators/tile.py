@@ -110,17 +110,28 @@ class Tile:
         """Let the next vector instruction wait for those before it."""
         self.builder.issue(PipeBarrier(on="V"))
 
-    def load(self, into: Int, source: Int, dtype: ElementType) -> None:
-        """Bring the tile's elements of `dtype` from GM, where rows lie one behind the other."""
+    def load(self, into: Int, source: Int, dtype: ElementType, pitch: int | None = None) -> None:
+        """Bring the tile's elements of `dtype` from GM, `pitch` elements from row to row.
+
+        None: rows lie one behind the other.
+        """
         length = self.columns * dtype.size_bytes
         gap = self.pitch * dtype.size_bytes - align_up(length, DATA_BLOCK_BYTES)
         copy = CopyGmToUbufAlign(
-            dtype=dtype, n_burst=self.rows, len_burst=length, dst_gap=gap // DATA_BLOCK_BYTES
+            dtype=dtype,
+            n_burst=self.rows,
+            len_burst=length,
+            src_gap=self._apart(dtype, pitch),
+            dst_gap=gap // DATA_BLOCK_BYTES,
         )
         self.builder.issue(copy, into, source)
 
-    def store(self, into: Int, source: Int, dtype: ElementType) -> None:
-        """Store the tile's elements of `dtype` to GM, one row behind the other."""
+    def _apart(self, dtype: ElementType, pitch: int | None) -> int:
+        """Return the bytes in GM from a row's end to the next one."""
+        return (pitch - self.columns) * dtype.size_bytes if pitch and self.rows > 1 else 0
+
+    def store(self, into: Int, source: Int, dtype: ElementType, pitch: int | None = None) -> None:
+        """Store the tile's elements of `dtype` to GM, `pitch` as of a load."""
         length = self.columns * dtype.size_bytes
         gap = self.pitch * dtype.size_bytes - align_up(length, DATA_BLOCK_BYTES)
         copy = CopyUbufToGmAlign(
@@ -128,6 +139,7 @@ class Tile:
             n_burst=self.rows,
             len_burst=length,
             src_gap=gap // DATA_BLOCK_BYTES if self.rows > 1 else 0,
+            dst_gap=self._apart(dtype, pitch),
         )
         self.builder.issue(copy, into, source)
 

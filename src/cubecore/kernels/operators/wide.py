@@ -4,7 +4,11 @@ from cubecore.dtypes import ElementType
 from cubecore.isa.program.expr import Expr
 from cubecore.kernels.operators.tile import Tile
 
-_TO_FLOAT = {"float16": "vconv_f162f32", "bfloat16": "vconv_bf162f32"}
+_TO_FLOAT = {
+    "float16": "vconv_f162f32",
+    "bfloat16": "vconv_bf162f32",
+    "int32": "vconv_s322f32",
+}
 FROM_FLOAT = {"float16": "vconv_f322f16", "bfloat16": "vconv_f322bf16"}
 """The conversions from float32 to each type."""
 

@@ -18,8 +18,7 @@ from cubecore.kernels.elementwise import (
     loads_launch,
     vector_instruction,
 )
-from cubecore.kernels.operators.functions import FUNCTIONS
-from cubecore.kernels.operators.launch import OperatorProblem
+from cubecore.kernels.operators.functions import FUNCTIONS, OperatorProblem
 from cubecore.kernels.operators.named import A2, ASCEND_950, function_launch
 from cubecore.units import ceil_div
 from cubecore.workflows.calibration.cases import (

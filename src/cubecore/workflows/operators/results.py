@@ -32,6 +32,11 @@ def operator_inputs(problem: NamedOperator, seed: int) -> dict[str, Array]:
 _CODES = (-128, 127, np.int8)
 _SCALES = (0.001, 0.1)
 _OTHER_INPUTS: Mapping[str, Mapping[str, tuple[float, float, type]]] = {
+    "dequant_swiglu_quant": {
+        "x0": (-3000, 3000, np.int32),
+        "v0": (*_SCALES, np.float32),
+        "s0": (*_SCALES, np.float32),
+    },
     "moe_unpermute": {"weights": (0, 1, np.float32)},
     "quant_matmul": {
         "a": _CODES,
@@ -133,19 +138,22 @@ def worst_error(
 ) -> float:
     """Return the worst error of the result over what it may be."""
     right = operator_reference(problem, inputs)
-    if problem.op == "dynamic_quant":
+    if "scale" in made:
         scale = made["scale"].view(np.float32).astype(np.float64)[:, None]
-        found = made["y"].view(np.int8).reshape(right.shape) * scale
-        return float(np.max(np.abs(found - right) / (scale * 0.51)))
-    parts = [
-        made[name].view(problem.dtype.numpy).ravel()
-        for name in (problem.result, "sum")
-        if name in made
-    ]
-    found = np.concatenate(parts).astype(np.float64).reshape(right.shape)
+        codes, *sums = right if "sum" in made else [right]
+        found = made["y"].view(np.int8).reshape(codes.shape) * scale
+        worst = float(np.max(np.abs(found - codes) / (scale * 0.51)))
+        return max([worst, *(_error(problem, made["sum"], each, np.abs(each)) for each in sums)])
+    parts = [made[name] for name in (problem.result, "sum") if name in made]
     size = np.abs(right)
     if problem.op in _SUMS:
         wide = {name: one.astype(np.float64) for name, one in inputs.items()}
         size = _SUMS[problem.op](problem, wide)
+    return _error(problem, np.concatenate(parts), right, size)
+
+
+def _error(problem: NamedOperator, made: Array, right: Array, size: Array) -> float:
+    """Return the worst error of stored bytes over what it may be, beside `size`."""
+    found = made.view(problem.dtype.numpy).astype(np.float64).reshape(right.shape)
     error = np.abs(found - right) / (_TOLERANCE[problem.dtype.name] * (size + 2.0**-4))
     return float(np.max(np.where(np.isfinite(error), error, np.inf)))

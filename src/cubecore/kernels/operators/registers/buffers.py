@@ -6,8 +6,9 @@ from functools import cached_property
 
 from cubecore.chips.model import Chip
 from cubecore.errors import refuse
-from cubecore.kernels.operators.launch import OperatorProblem
-from cubecore.kernels.operators.passes import Passes, PassValue, passes_of
+from cubecore.kernels.operators.functions import OperatorProblem
+from cubecore.kernels.operators.launch import Block
+from cubecore.kernels.operators.passes import NUMBER, Passes, PassValue, passes_of
 from cubecore.kernels.operators.tile import LANES
 from cubecore.lazy_dataclass import dataclass
 from cubecore.units import align_up
@@ -49,11 +50,13 @@ class TileLayout:
         function, size = self.problem.function, self.problem.dtype.size_bytes
         tile, few = self.rows * self.pitch, 4 * align_up(self.rows, LANES)
         parts: dict[object, int] = {("input", n): tile * size for n in range(function.arrays)}
-        parts |= {("vector", n): self.pitch * size for n in range(function.vectors)}
+        vector_bytes = self.problem.vector_type.size_bytes
+        parts |= {("vector", n): self.pitch * vector_bytes for n in range(function.vectors)}
+        parts |= {("number", n): few for n in range(function.numbers)}
         # Results of rows are a number each; of values between passes each has a place, as nothing
         # that one pass still loads may be stored over by it.
         parts["result"] = few if function.gives == "rows" else tile * size
-        parts["last"] = tile * size * (function.gives == "both")
+        parts["last"] = tile * size * function.last
         parts["scales"] = few * (function.gives == "quantised")
         parts |= dict.fromkeys(self.passes.kept, 4 * tile)
         parts |= dict.fromkeys(self.passes.row_values, few)
@@ -84,6 +87,11 @@ class TileLayout:
         return tuple(self._places[0]["vector", n] for n in range(self.problem.function.vectors))
 
     @property
+    def numbers(self) -> tuple[int, ...]:
+        """The inputs of a float a row."""
+        return tuple(self._places[0]["number", n] for n in range(self.problem.function.numbers))
+
+    @property
     def result(self) -> int:
         """The result."""
         return self._places[0]["result"]
@@ -104,10 +112,10 @@ class TileLayout:
 
     def row_at(self, value: PassValue) -> int:
         """Return where one number a row lies."""
-        return self._places[0][value]
+        return self._places[0][(NUMBER, value.number) if value.kind == NUMBER else value]
 
 
-def layout_of(problem: OperatorProblem, chip: Chip, share: int) -> TileLayout:
+def layout_of(problem: OperatorProblem, chip: Chip, block: Block) -> TileLayout:
     """Return the largest tile that fits, with two regions or one.
 
     Raises
@@ -120,12 +128,9 @@ def layout_of(problem: OperatorProblem, chip: Chip, share: int) -> TileLayout:
     function = problem.function
     for buffers in (2, 1):
         for size in (1024 * kb for kb in (_ROWS_KB if function.by_rows else _ELEMENTS_KB)):
-            if function.by_rows:
-                pitch = align_up(problem.columns, LANES)
-                rows = max(1, min(size // (4 * pitch), share, _MOST_ROWS))
-                layout = TileLayout(problem, rows, problem.columns, buffers)
-            else:
-                layout = TileLayout(problem, 1, min(size // 4, share), buffers)
+            columns = block.columns if function.by_rows else min(size // 4, block.columns)
+            rows = max(1, min(size // (4 * align_up(columns, LANES)), block.rows, _MOST_ROWS))
+            layout = TileLayout(problem, rows, columns, buffers)
             if layout.end <= chip.ub_user_bytes:
                 return layout
     lengths = range(LANES, problem.columns, LANES)

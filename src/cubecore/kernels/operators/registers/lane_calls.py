@@ -116,10 +116,9 @@ class LaneCalls:
 
     def widened(self, address: int, dtype: ElementType, mask: int, of: object) -> int:
         """Load 64 elements and return them in float32."""
-        if dtype == FLOAT:
-            return self.load(address, dtype, "NORM", of)
-        loaded = self.load(address, dtype, "UNPACK_B16", of)
-        return self.cast(loaded, dtype.name, "float32", "NO_SAT", mask)
+        mode = "UNPACK_B16" if dtype.size_bytes == 2 else "NORM"
+        lane = self.load(address, dtype, mode, of)
+        return lane if dtype == FLOAT else self.cast(lane, dtype.name, "float32", "NO_SAT", mask)
 
     def narrowed(self, at: int, lane: int, dtype: ElementType, mask: int, of: object) -> None:
         """Convert lanes of float32 and store them."""

@@ -15,9 +15,17 @@ from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.build.flags import Flags, Ring, of_tiles
 from cubecore.kernels.build.register_calls import Issued
 from cubecore.kernels.elementwise import KIND
-from cubecore.kernels.operators.launch import OperatorProblem, launch_of_shares, share_of, slots_of
+from cubecore.kernels.operators.functions import OperatorProblem
+from cubecore.kernels.operators.launch import (
+    Block,
+    launch_of_shares,
+    share_of,
+    slots_of,
+)
 from cubecore.kernels.operators.registers.buffers import TileLayout, layout_of
 from cubecore.kernels.operators.registers.vector_function import vector_function
+
+_FLOAT = element_type("float32")
 
 
 def register_launch(problem: OperatorProblem, chip: Chip, cores: int | None = None) -> Launch:
@@ -29,27 +37,25 @@ def register_launch(problem: OperatorProblem, chip: Chip, cores: int | None = No
         If no row fits in the Unified Buffer.
     """
     share = share_of(problem, cores or chip.require("aiv_count", "an operator"))
-    layout = layout_of(problem, chip, share.length)
-    return launch_of_shares(problem, share, lambda length: _Tree(layout, length))
+    layout = layout_of(problem, chip, share.block)
+    return launch_of_shares(problem, share, lambda block: _Tree(layout, block))
 
 
 class _Tree:
-    """The tree of a core with `length` rows, or elements."""
+    """The tree of a core with a block of rows, or of elements."""
 
-    def __init__(self, layout: TileLayout, length: int) -> None:
+    def __init__(self, layout: TileLayout, block: Block) -> None:
         problem = layout.problem
-        b = Builder(f"{problem.op}_{length}", KIND)
+        b = Builder(f"{problem.op}_{block.rows}x{block.columns}", KIND)
         self.layout, self.builder, self.flags = layout, b, Flags(b)
-        function = problem.function
         self.slots = {name: b.slot(name) for name in slots_of(problem, 0)}
         self.ring = Ring(b, "buffer", layout.buffers)
-        self._functions: dict[tuple[int, int], Issued] = {}
+        self._functions: dict[Block, Issued] = {}
         self._load_vectors()
-        step = layout.rows if function.by_rows else layout.columns
         with self.flags.raised(of_tiles(layout.buffers)):
-            for index, count in b.split("tile", length, step):
-                rows, columns = (count, layout.columns) if function.by_rows else (1, count)
-                self._tile(index * step, rows, columns)
+            for row, rows in b.split("tile", block.rows, layout.rows):
+                for piece, columns in b.split("piece", block.columns, layout.columns):
+                    self._tile(row * layout.rows, piece * layout.columns, Block(rows, columns))
         self.program = b.finish()
 
     def _load_vectors(self) -> None:
@@ -60,77 +66,79 @@ class _Tree:
         for region in range(layout.buffers):
             for number, at in enumerate(layout.vectors):
                 into = Expr(region * layout.region_bytes + at)
-                self._load(Expr.of(self.slots[f"v{number}"]), into, 1, layout.columns)
+                source = Expr.of(self.slots[f"v{number}"])
+                row = Block(1, layout.columns)
+                self._load(source, into, row, layout.problem.vector_type)
 
-    def _tile(self, first: Expr, rows: int, columns: int) -> None:
+    def _tile(self, row: Expr, column: Expr, tile: Block) -> None:
         problem, flags, event = self.layout.problem, self.flags, self.ring.at
-        function, size = problem.function, problem.dtype.size_bytes
-        begin = first * (problem.columns if function.by_rows else 1)
+        begin = (row * problem.pitch + column) * problem.dtype.size_bytes
         # One tile: MTE2 loads when V has read the buffer; V computes when MTE3 has stored the
         # result that was there before.
         flags.wait("V", "MTE2", event)
         for number, at in enumerate(self.layout.inputs):
-            source = Expr.of(self.slots[f"x{number}"]) + begin * size
-            self._load(source, self._of(at), rows, columns)
+            source = Expr.of(self.slots[f"x{number}"]) + begin
+            self._load(source, self._of(at), tile, problem.dtype)
+        for number, at in enumerate(self.layout.numbers):
+            source = Expr.of(self.slots[f"s{number}"]) + row * 4
+            self._load(source, self._of(at), Block(1, tile.rows), _FLOAT)
         flags.set("MTE2", "V", event)
         flags.wait("MTE2", "V", event)
         flags.wait("MTE3", "V", event)
-        issued = self._function(rows, columns)
+        issued = self._function(tile)
         self.builder.issue(issued.template, *(self._of(at) for at in issued.addresses))
         flags.set("V", "MTE2", event)
         flags.set("V", "MTE3", event)
         flags.wait("V", "MTE3", event)
-        self._store(first, begin, rows, columns)
+        self._store(row, column, tile)
         flags.set("MTE3", "V", event)
         self.ring.next()
 
-    def _function(self, rows: int, columns: int) -> Issued:
+    def _function(self, tile: Block) -> Issued:
         """Return the vector function of a tile: the whole ones, and a tail."""
-        key = rows, columns
-        if key not in self._functions:
-            made = vector_function(self.layout.passes, self.layout, rows, columns)
-            self._functions[key] = made
-        return self._functions[key]
+        if tile not in self._functions:
+            function = vector_function(self.layout.passes, self.layout, tile.rows, tile.columns)
+            self._functions[tile] = function
+        return self._functions[tile]
 
     def _of(self, at: int) -> Expr:
         return self.ring.at * self.layout.region_bytes + at
 
-    def _load(self, source: Expr, into: Expr, rows: int, columns: int) -> None:
-        dtype = self.layout.problem.dtype
-        strides = self._strides(rows, columns, dtype, "src", "dst")
-        copy = CopyGmToUbufAlignV2(
-            dtype=dtype, n_burst=rows, len_burst=columns * dtype.size_bytes, **strides
-        )
-        self.builder.issue(copy, into, source)
+    def _load(self, source: Expr, into: Expr, tile: Block, dtype: ElementType) -> None:
+        fields = self._fields(tile, dtype)
+        if tile.rows > 1:
+            layout = self.layout
+            fields |= self._strides(dtype, src=layout.problem.pitch, dst=layout.pitch)
+        self.builder.issue(CopyGmToUbufAlignV2(**fields), into, source)
 
-    def _store(self, first: Expr, begin: Expr, rows: int, columns: int) -> None:
+    def _store(self, row: Expr, column: Expr, tile: Block) -> None:
         layout, problem = self.layout, self.layout.problem
-        dtype, gives = problem.dtype, problem.function.gives
-        y = Expr.of(self.slots["y"])
-        if gives == "rows":
-            self._put(y + first * dtype.size_bytes, layout.result, 1, rows, dtype)
+        dtype, function = problem.dtype, problem.function
+        y, begin, few = Expr.of(self.slots["y"]), row * problem.columns + column, tile.rows
+        if function.gives == "rows":
+            self._put(y + row * dtype.size_bytes, layout.result, Block(1, few), dtype)
             return
-        if gives == "quantised":
-            scale = Expr.of(self.slots["scale"]) + first * 4
-            self._put(scale, layout.scales, 1, rows, element_type("float32"))
-            dtype = element_type("int8")
-        self._put(y + begin * dtype.size_bytes, layout.result, rows, columns, dtype)
-        if gives == "both":
+        if function.last:
             into = Expr.of(self.slots["sum"]) + begin * dtype.size_bytes
-            self._put(into, layout.last, rows, columns, dtype)
+            self._put(into, layout.last, tile, dtype)
+        if function.gives == "quantised":
+            scale = Expr.of(self.slots["scale"]) + row * 4
+            self._put(scale, layout.scales, Block(1, few), _FLOAT)
+            dtype = element_type("int8")
+        self._put(y + begin * dtype.size_bytes, layout.result, tile, dtype)
 
-    def _put(self, into: Expr, at: int, rows: int, columns: int, dtype: ElementType) -> None:
-        strides = self._strides(rows, columns, dtype, "dst", "src")
-        copy = CopyUbufToGmAlignV2(
-            dtype=dtype, n_burst=rows, len_burst=columns * dtype.size_bytes, **strides
-        )
-        self.builder.issue(copy, into, self._of(at))
+    def _put(self, into: Expr, at: int, tile: Block, dtype: ElementType) -> None:
+        fields = self._fields(tile, dtype)
+        if tile.rows > 1:
+            columns = self.layout.problem.columns
+            fields |= self._strides(dtype, dst=columns, src=self.layout.pitch)
+        self.builder.issue(CopyUbufToGmAlignV2(**fields), into, self._of(at))
 
-    def _strides(
-        self, rows: int, columns: int, dtype: ElementType, in_gm: str, in_ub: str
-    ) -> dict[str, Any]:
-        """Return bytes from row to row, of more than one."""
-        if rows == 1:
-            return {}
-        size = dtype.size_bytes
-        return {f"{in_gm}_stride": columns * size, f"{in_ub}_stride": self.layout.pitch * size}
+    def _fields(self, tile: Block, dtype: ElementType) -> dict[str, Any]:
+        """Return the fields of a copy of a tile."""
+        length = tile.columns * dtype.size_bytes
+        return {"dtype": dtype, "n_burst": tile.rows, "len_burst": length}
+
+    def _strides(self, dtype: ElementType, *, src: int, dst: int) -> dict[str, Any]:
+        """Return the bytes from row to row, of so many elements on either side."""
+        return {"src_stride": src * dtype.size_bytes, "dst_stride": dst * dtype.size_bytes}

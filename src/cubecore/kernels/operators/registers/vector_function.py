@@ -138,10 +138,12 @@ class _Writer(LaneCalls):
         if value.kind not in {INPUT, VECTOR}:
             at = layout.kept_at(value) + 4 * (row * layout.pitch + column)
             return self.load(at, FLOAT, "NORM", (value, "kept"))
-        size, dtype = layout.problem.dtype.size_bytes, layout.problem.dtype
-        at = layout.vectors[value.number] if value.kind == VECTOR else layout.inputs[value.number]
-        at += size * (column + (0 if value.kind == VECTOR else row * layout.pitch))
-        return self.widened(at, dtype, mask, value)
+        if value.kind == VECTOR:
+            dtype, at, element = layout.problem.vector_type, layout.vectors[value.number], column
+        else:
+            dtype, at = layout.problem.dtype, layout.inputs[value.number]
+            element = row * layout.pitch + column
+        return self.widened(at + dtype.size_bytes * element, dtype, mask, value)
 
     def _rows(self, now: FunctionPass) -> None:
         """Compute what there is of one number a row, 64 rows at a time."""
@@ -171,15 +173,15 @@ class _Writer(LaneCalls):
 
     def _results_of(self, now: FunctionPass) -> tuple[PassValue, ...]:
         """Return the results that are complete in a pass."""
-        gives = self.layout.problem.function.gives
-        return self.passes.tiles_of(self.passes.passes.index(now), gives)
+        return self.passes.tiles_of(self.passes.passes.index(now))
 
     def _give(self, value: PassValue, lane: int, row: int, column: int, mask: int) -> None:
         layout = self.layout
-        dtype = layout.problem.dtype
-        if layout.problem.function.gives == "quantised":
-            dtype = element_type("int8")
-        begin = layout.result if value is self.passes.tile else layout.last
+        dtype, begin = layout.problem.dtype, layout.last
+        if value is self.passes.tile:
+            begin = layout.result
+            if layout.problem.function.gives == "quantised":
+                dtype = element_type("int8")
         at = begin + dtype.size_bytes * (row * layout.pitch + column)
         self.narrowed(at, lane, dtype, mask, value)
 
@@ -187,7 +189,7 @@ class _Writer(LaneCalls):
         """Bring results of one number a row to where MTE3 takes them."""
         # Behind a barrier, as the numbers were stored row by row; 64 of them are a register here.
         row, gives = self.passes.row, self.layout.problem.function.gives
-        if row is None or gives not in {"rows", "quantised"}:
+        if row is None:
             return
         dtype = FLOAT if gives == "quantised" else self.layout.problem.dtype
         begin = self.layout.scales if gives == "quantised" else self.layout.result
