@@ -129,6 +129,13 @@ def test_operators_in_registers_are_right_on_950(op, shape):
     assert done.verified, done.worst
 
 
+def test_mxfp4_is_right():
+    """Two codes a byte, parts of rows, lanes off a register; an independent conversion."""
+    for turn, shape in enumerate(("32x2", "64x130", "96x3000", "2112x34")):
+        done = run_operator("mx_quant", shape, a="bfloat16", seed=turn, chip=CHIP_950)
+        assert (done.findings, done.worst) == ((), 0), shape
+
+
 @pytest.mark.parametrize("chip", [None, CHIP_950])
 @pytest.mark.parametrize(
     "shape", ["1x64x1088x128", "2x16x256x64", "1x128x512x64", "1x64x576x128", "1x32x448x256"]
@@ -274,6 +281,23 @@ def test_run_of_the_command_line():
         (
             ("--op", "attention", "--shape", "4x64x64x64", "--a", "float32"),
             "--a must be float16 or bfloat16 of attention, got 'float32'",
+        ),
+        (
+            ("--op", "dequant_swiglu_quant", "--shape", "4x64", "--a", "float16"),
+            "--a must be int32 of dequant_swiglu_quant, got 'float16'",
+        ),
+        (
+            ("--op", "mx_quant", "--shape", "32x64", "--a", "bfloat16"),
+            "chip must be of architecture 3510, which converts to float4, to run mx_quant, "
+            "got Ascend910B3 of 2201",
+        ),
+        (
+            ("--op", "mx_quant", "--shape", "33x64", "--a", "bfloat16"),
+            "the rows of mx_quant must be a multiple of 32, which share a scale, got 33",
+        ),
+        (
+            ("--op", "mx_quant", "--shape", "32x63", "--a", "bfloat16"),
+            "the columns of mx_quant must be even, two codes a byte, got 63",
         ),
         (
             ("--op", "rotary", "--shape", "4x8x80"),

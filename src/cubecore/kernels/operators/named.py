@@ -24,6 +24,7 @@ from cubecore.kernels.operators.registers.attention import register_attention
 from cubecore.kernels.operators.registers.copies import with_copies_of_3510
 from cubecore.kernels.operators.registers.launch import register_launch
 from cubecore.kernels.operators.registers.moe import RegisterMoe
+from cubecore.kernels.operators.registers.mx_quant import MxQuantShape, mx_quant_launch
 from cubecore.kernels.operators.registers.products import RegisterConversion, RegisterScaling
 from cubecore.kernels.operators.registers.rotary import RegisterRotary
 from cubecore.kernels.operators.rotary import RotaryShape, rotary_launch
@@ -256,6 +257,20 @@ class _Other:
     make: Callable[[tuple[int, ...], ElementType], NamedOperator]
 
 
+def _mx_quant(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
+    if dtype.name != "bfloat16":
+        raise refuse("--a", "be bfloat16 of mx_quant", repr(dtype.name))
+    shape = MxQuantShape(*extents)
+
+    def build(chip: Chip) -> Launch:
+        if chip.arch != ASCEND_950:
+            need = f"be of architecture {ASCEND_950}, which converts to float4, to run mx_quant"
+            raise refuse("chip", need, f"{chip.name} of {chip.arch}")
+        return mx_quant_launch(shape, chip)
+
+    return NamedOperator("mx_quant", extents, dtype, {"x": extents}, prod(extents), True, build)
+
+
 _TOKENS = ("tokens", "experts", "experts of a token", "width")
 _OTHERS: Mapping[str, _Other] = {
     "attention": _Other(
@@ -271,6 +286,11 @@ _OTHERS: Mapping[str, _Other] = {
     ),
     "moe_unpermute": _Other(
         _TOKENS, "the weighed sum of each token's rows, evenly spread", partial(_moe, back=True)
+    ),
+    "mx_quant": _Other(
+        ("rows", "columns"),
+        "float4_e2m1 of x over a scale of float8_e8m0 for 32 rows of a column",
+        _mx_quant,
     ),
     "quant_matmul": _Other(
         ("M", "N", "K"),

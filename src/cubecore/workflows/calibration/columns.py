@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import did_you_mean
+from cubecore.kernels.operators.functions import FUNCTIONS
 from cubecore.units import FRACTAL_ROWS, align_up
 
 NEEDED = ("id", "kind", "chip", "measured")
@@ -28,7 +29,7 @@ OPERATIONS: Mapping[str, float] = {"TFLOPS": 1e12, "TOPS": 1e12, "GFLOPS": 1e9}
 """Rates of operations, which need `counts`, and how many one is a second."""
 ATTENTION = "attention"
 """The operator whose sizes are `tiling.shape`: heads, queries, keys and the size of a head."""
-HALVED = ("swiglu",)
+HALVED = tuple(name for name, function in FUNCTIONS.items() if function.halves)
 """Functions of the two halves of a row: N is the length of both, as a profile has it."""
 ELEMENTWISE = "elementwise"
 """Any operator on whole arrays, by `tiling.reads`, `writes` and `instructions`."""

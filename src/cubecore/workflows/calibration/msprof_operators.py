@@ -23,7 +23,10 @@ _ROWS: Mapping[str, str] = {
     **dict.fromkeys(("layernorm", "layernormv3", "layernormv4"), "layer_norm"),
     "rmsnorm": "rms_norm",
     "addrmsnorm": "add_rms_norm",
+    "addrmsnormdynamicquant": "add_rms_norm_dynamic_quant",
     "dynamicquant": "dynamic_quant",
+    "dequantswigluquant": "dequant_swiglu_quant",
+    "swiglu": "swiglu",
 }
 """Functions of rows along the last axis."""
 _INSTRUCTIONS: Mapping[str, int] = {
@@ -100,8 +103,6 @@ def operator_of(row: ProfileRow) -> RowOperator:
         raise UnnamedOperator("a profile does not tell the axes of attention's operands")
     if name in _REDUCTIONS:
         return _reduction(row, _REDUCTIONS[name])
-    if name == "swiglu":
-        return RowOperator("swiglu", *_rows(row, row.inputs), {})
     if name == "groupedmatmul":
         return _grouped(row)
     if name in _QUANTISED:

@@ -34,8 +34,6 @@ from cubecore.workflows.calibration.measured_points import Point
 from cubecore.workflows.calibration.operator_cases import OPERATORS, STAND_IN, operator_case
 
 _HERE = Location("points", 0, "case")
-_BY_ROWS = ("dynamic_quant", "layer_norm", "rms_norm", "softmax")
-"""Functions of rows, whose cases are a group of their own."""
 
 
 def vector_case(point: Point) -> CalibrationCase:
@@ -55,8 +53,7 @@ def vector_case(point: Point) -> CalibrationCase:
     if point.op in OPERATORS:
         return operator_case(point, chip, notes)
     if point.op not in {*cases, *FUNCTIONS}:
-        names = ", ".join(sorted({*cases, *FUNCTIONS, *OPERATORS}))
-        raise Unmapped(f"op must be one of {names} to be timed, got {point.op!r}")
+        raise Unmapped(f"op must be one that `cubecore time --op` takes, got {point.op!r}")
     for column, value in (("M", point.m), ("N", point.n), ("cores", point.cores)):
         if value is None:
             raise Unmapped(f"{column} must be stated for kind vector")
@@ -90,8 +87,12 @@ def _function_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
             raise Unmapped(f"N must be even for op {point.op}, whose rows have two halves")
         columns //= 2
     problem = OperatorProblem(point.op, point.m or 0, columns, _type(point))
+    function, kind = problem.function, problem.dtype.name
+    if kind not in function.takes:
+        taken = " or ".join(function.takes)
+        raise Unmapped(f"dtype_a must be {taken} for op {point.op}, got {kind}")
     group = "vector" if point.api == "basic" else "vector library"
-    if point.op in _BY_ROWS:
+    if function.by_rows:
         group = "operator"
     return _case(point, chip, lambda: function_launch(problem, chip, point.cores), group, notes)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+import ml_dtypes
 import numpy as np
 
 from cubecore.arrays import Array
@@ -66,6 +67,19 @@ def _attention(q: Array, k: Array, v: Array) -> Array:
     return np.asarray(chances @ v)
 
 
+_GROUP, _OF_6, _OF_1 = 32, 2, 127
+
+
+def _mx_quantised(x: Array) -> Array:
+    """Return what codes of float4_e2m1 with a scale for 32 rows of a column stand for."""
+    groups = x.reshape(-1, _GROUP, x.shape[1])
+    largest = np.abs(groups).max(axis=1, keepdims=True)
+    power = np.frexp(np.where(largest == 0, 1, largest))[1] - 1 - _OF_6
+    scale = 2.0 ** np.where(largest == 0, -_OF_1, np.maximum(power, -_OF_1))
+    codes = np.clip(groups / scale, -6, 6).astype(ml_dtypes.float4_e2m1fn).astype(np.float64)
+    return np.asarray((codes * scale).reshape(x.shape))
+
+
 def _rotary(x: Array, cos: Array, sin: Array) -> Array:
     first, second = np.split(x, 2, axis=2)
     cos, sin = cos[:, None], sin[:, None]
@@ -95,6 +109,7 @@ REFERENCES: dict[str, Callable[..., Array]] = {
     "grouped_matmul": np.matmul,
     "moe_permute": _permuted,
     "moe_unpermute": _brought_back,
+    "mx_quant": _mx_quantised,
     "quant_matmul": lambda a, b, scale, token: (a @ b) * scale * token[:, None],
     "rotary": _rotary,
     "weight_quant_matmul": lambda a, w, scale: a @ (w * scale),
@@ -138,6 +153,12 @@ def worst_error(
 ) -> float:
     """Return the worst error of the result over what it may be."""
     right = operator_reference(problem, inputs)
+    if problem.op == "mx_quant":
+        codes, power = made["y"].view(np.uint8), made["scale"].view(np.uint8).astype(np.int64)
+        pairs = np.stack([codes & 15, codes >> 4], axis=-1).reshape(right.shape)
+        scale = np.repeat(2.0 ** (power.reshape(-1, right.shape[1]) - _OF_1), _GROUP, axis=0)
+        found = pairs.view(ml_dtypes.float4_e2m1fn).astype(np.float64) * scale
+        return float(np.max(np.abs(found - right) / (scale * 2.0**-8)))
     if "scale" in made:
         scale = made["scale"].view(np.float32).astype(np.float64)[:, None]
         codes, *sums = right if "sum" in made else [right]

@@ -46,21 +46,25 @@ class LaneCalls:
         dtype: ElementType = FLOAT,
         source: ElementType | None = None,
         scalar: float | None = None,
+        code: int = 0,
         mask: int = 0,
         where: Location | None = None,
     ) -> int:
-        """Record a call on registers; return the number of its result."""
+        """Record a call on registers; return the number of its result.
+
+        `scalar` is a float32, `code` a scalar of another type, an integer.
+        """
         result = self.calls.new_value()
         call = Call(operations()[name], dtype, source or dtype, mode)
-        code = 0 if scalar is None else float_code(scalar)
+        code = code % 2**dtype.bits if scalar is None else float_code(scalar)
         where = where or self.where
         self.calls.take(call, where, results=(result,), sources=sources, mask=mask, scalar=code)
         return result
 
-    def count(self, lanes: int) -> int:
-        """Return the mask of so many lanes of 32 bits."""
+    def count(self, lanes: int, dtype: ElementType = _BITS) -> int:
+        """Return the mask of so many lanes, of 32 bits or of a type's."""
         result = self.calls.new_value()
-        call = Call(operations()["UpdateMask"], _BITS, _BITS)
+        call = Call(operations()["UpdateMask"], dtype, dtype)
         self.calls.take(call, self.where, results=(result,), scalar=lanes)
         return result
 
