@@ -11,6 +11,7 @@ from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError
 from cubecore.isa.program.launch import Launch
 from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.kernels.operators.named import ASCEND_950
 from cubecore.kernels.operators.products.scaled import QuantShape, scaled
 from cubecore.kernels.operators.tile import LANES
 from cubecore.kernels.operators.wide import FROM_FLOAT
@@ -143,7 +144,7 @@ def _scaled_point(
             types |= _AS_HALF
         return point, None
     result, types["c"] = element_type(types["c"]), "int32"
-    if chip.cross_core_cycles is None:
+    if chip.arch == ASCEND_950:
         notes.add("vector cores write sums of int32, which fixpipe leaves in their buffers")
         return replace(point, tiling={**point.tiling, _EPILOGUE: _VECTOR_CORES}), None
     notes.add("vector cores scale the sums of int32 when all are there")
