@@ -626,6 +626,15 @@ def test_order_of_variants_is_judged_between_kernels_of_one_product(tmp_path):
         }
 
 
+def test_sums_that_vector_cores_scale_stay_within_the_ai_core_on_950(tmp_path):
+    """Its fixpipe leaves them in UB; A2's pass through memory, whatever a flag costs."""
+    int8 = {"dtype_a": "int8", "dtype_b": "int8", "dtype_c": "bfloat16", "api": "library"}
+    newer = {"id": "newer", "chip": "Ascend950PR", "soc": "Ascend950PR_9589"}
+    a2, a5 = validate(written(tmp_path, GOOD | int8, GOOD | int8 | newer)).cases
+    assert "vector cores scale the sums of int32 when all are there" in a2.assumed
+    assert "vector cores write sums of int32, which fixpipe leaves in their buffers" in a5.assumed
+
+
 # --- the command
 
 

@@ -73,6 +73,8 @@ def share_of(problem: OperatorProblem, cores: int) -> Share:
     fewer rows than cores.
     """
     whole = Block(problem.rows, problem.columns)
+    # A row whose elements depend on each other stays on one core; halves may be cut along a row, at
+    # whole blocks of UB, as soon as a core would be left without a row.
     if problem.function.by_rows:
         return Share(whole, Block(ceil_div(whole.rows, cores), whole.columns))
     if not problem.function.halves:
@@ -138,6 +140,7 @@ def slots_of(problem: OperatorProblem, first: int) -> dict[str, tuple[str, int]]
     if function.last:
         slots["sum"] = first * size
     found = {name: (name, begin) for name, begin in slots.items()}
+    # Halves are one tensor to a user: x1 and v1 begin half a row behind x0 and v0.
     if function.halves:
         begin = row * problem.pitch + column
         for n in range(function.arrays):
