@@ -57,12 +57,12 @@ def execute(
     They are all of UB from the base on, or runs of bytes that each access stays in. A part that is
     stored whole may be another one afterwards.
     """
-    run = Execution(program, parts[0].array, ctrl, mask, parts)
     key = tuple((part.low, part.array.shape[1]) for part in parts)
     plan = program.plans.get(key)
     if plan:
-        run.follow(plan)
-        return run.ar
+        _follow(plan, parts, ctrl)
+        return 0
+    run = Execution(program, parts[0].array, ctrl, mask, parts)
     run.run(program.nodes)
     if key not in program.plans:  # the masks are known now
         program.plans[key] = _plan(program, run)
@@ -116,9 +116,63 @@ def _planned(step: RegisterStep, program: RegisterProgram, run: "Execution") -> 
     if place is None:
         return None
     part, low, high = place
-    shape = (*step.addresses.shape, span)
-    replaces = step.stores and run.is_stored_whole(part, low, high)
-    return replace(planned, shape=shape, part=part, low=low, high=high, replaces=replaces)
+    return replace(
+        planned,
+        shape=(*step.addresses.shape, span),
+        part=part,
+        low=low,
+        high=high,
+        as_is=step.call.operation.form in {Form.LOAD, Form.STORE} and step.call.mode in _AS_IS,
+        replaces=step.stores and run.is_stored_whole(part, low, high),
+    )
+
+
+_AS_IS = frozenset({"NORM", "NORM_B8", "NORM_B16", "NORM_B32"})
+"""Distributions that leave a register's bytes in their order."""
+
+
+def _follow(plan: Sequence[PlannedStep], parts: list[UbPart], ctrl: int) -> None:
+    """Run planned steps in their order."""
+    values: dict[tuple[int, int], Array] = {}
+    for each in plan:
+        step, window = each.step, None
+        if each.part != NONE:
+            run = parts[each.part].array[:, each.low : each.high]
+            window = run.reshape(run.shape[0], *each.shape)
+            if each.as_is and not each.stores:
+                values[step.number, 0] = window
+                continue
+        inputs = [
+            _widened(values[leaf, result], axes) if axes else values[leaf, result]
+            for leaf, result, axes in each.inputs
+        ]
+        if window is not None and not each.stores:
+            inputs.append(window)
+        call = replace(step.call, ctrl=ctrl) if ctrl else step.call
+        results = inputs if each.as_is else call.operation.compute(call, inputs, None, each.scalars)
+        if window is None or not each.stores:
+            for number, array in enumerate(results):
+                values[step.number, number] = array
+        elif not (each.replaces and _replaces(parts, each.part, window, results[0])):
+            window[...] = results[0]
+
+
+def _replaces(parts: list[UbPart], number: int, window: Array, values: Array) -> bool:
+    """Put values in the place of a part that is stored whole, and return whether it was done.
+
+    It saves a copy of what most functions store. The values must be nobody else's bytes.
+    """
+    if window.shape != values.shape:
+        return False
+    low, array = parts[number].low, parts[number].array
+    # Both lie as the part does: cores, then trips, then bytes. A later store to the part would
+    # change a register's value, which other calls may read, and a load's result is UB itself.
+    if not (window.flags.c_contiguous and values.flags.c_contiguous):
+        return False
+    if any(np.may_share_memory(values, each.array) for each in parts):
+        return False
+    parts[number] = UbPart(low, values.reshape(array.shape))
+    return True
 
 
 def value_after(
@@ -191,30 +245,6 @@ class Execution:
                     self._trips[node.number] = trip
                     self.run(node.body)
                 del self._trips[node.number]
-
-    def follow(self, plan: Sequence[PlannedStep]) -> None:
-        """Run planned steps in their order."""
-        values: dict[tuple[int, int], Array] = {}
-        window: Array | None
-        for each in plan:
-            step = each.step
-            inputs = [
-                _widened(values[leaf, result], axes) if axes else values[leaf, result]
-                for leaf, result, axes in each.inputs
-            ]
-            window = None
-            if each.part != NONE:
-                run = self._parts[each.part].array[:, each.low : each.high]
-                window = run.reshape(run.shape[0], *each.shape)
-                if not each.stores:
-                    inputs.append(window)
-            results = self.results(step.call, inputs, None, each.scalars)
-            if each.stores and window is not None:
-                if not (each.replaces and self._replaces(each.part, window, results[0])):
-                    window[...] = results[0]
-                continue
-            for number, array in enumerate(results):
-                values[step.number, number] = array
 
     def dense_place(self, step: RegisterStep, span: int) -> tuple[int, int, int] | None:
         """Return the part and the bytes of it that accesses which follow each other are."""
@@ -397,23 +427,6 @@ class Execution:
             return False
         return low == 0 and high == self._parts[number].array.shape[1]
 
-    def _replaces(self, number: int, window: Array, values: Array) -> bool:
-        """Put values in the place of a part that is stored whole, and return whether it was done.
-
-        It saves a copy of what most functions store. The values must be nobody else's bytes.
-        """
-        if window.shape != values.shape:
-            return False
-        low, array = self._parts[number].low, self._parts[number].array
-        # Both lie as the part does: cores, then trips, then bytes. A later store to the part would
-        # change a register's value, which other calls may read, and a load's result is UB itself.
-        if not (window.flags.c_contiguous and values.flags.c_contiguous):
-            return False
-        if any(np.may_share_memory(values, each.array) for each in self._parts):
-            return False
-        self._parts[number] = UbPart(low, values.reshape(array.shape))
-        return True
-
     def _strides(self, step: RegisterStep, addresses: NDArray[np.int64]) -> tuple[int, ...] | None:
         """Return how far a step's addresses are apart on the trips that run at once."""
         if step.strides is None:
@@ -446,7 +459,7 @@ class Execution:
             number = self._part_at(start)
             low = start - self._parts[number].low
             whole = self.is_stored_whole(number, low, low + addresses.size * span)
-            if not (whole and self._replaces(number, window, values)):
+            if not (whole and _replaces(self._parts, number, window, values)):
                 window[...] = values
         else:
             np.copyto(window, values, where=let)

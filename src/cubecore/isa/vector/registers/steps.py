@@ -154,7 +154,8 @@ class PlannedStep:
 
     An input is a step's result, with so many axes of length 1 behind those that it has. `part` is
     the number of the part of UB that the step loads from or `stores` to, in bytes [low, high) of
-    it; a store that `replaces` is the only one there, and of the whole part.
+    it, its bytes `as_is` or in another order; a store that `replaces` is the only one there, and of
+    the whole part.
     """
 
     step: RegisterStep
@@ -165,6 +166,7 @@ class PlannedStep:
     low: int = 0
     high: int = 0
     stores: bool = False
+    as_is: bool = False
     replaces: bool = False
 
 
