@@ -33,8 +33,8 @@ def test_the_examples_of_the_docstring_are_what_is_written():
     text = "enum Ends : int32_t {\n  CRASHED = 1000, CLOSED = 1002\n};\n"
     assert enumeration(Ends, "int32_t") == text
     assert (
-        "enum MatmulOperand { MM_A, MM_B, MM_BIAS, MM_SCALE, MM_C, MM_OPERANDS };\n"
-        in dict(wire_headers())["cubecore_matmul_call.h"]
+        "enum MatmulOperand { MM_A, MM_B, MM_BIAS, MM_SCALE, MM_C, MM_SCALE_A, MM_SCALE_B, "
+        "MM_OPERANDS };\n" in dict(wire_headers())["cubecore_matmul_call.h"]
     )
 
 

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 from cubecore.tiling.model.tcubetiling import FIELDS
 
-OPERANDS = ("a", "b", "bias", "scale", "c")
+OPERANDS = ("a", "b", "bias", "scale", "c", "scale_a", "scale_b")
 """The tensors of a call, in the order of its addresses."""
 
 
@@ -67,6 +67,8 @@ class MatmulCall(ctypes.Structure):
         ("tiles", c_int32),  # 0: all
         ("k_first", c_int32),  # of a part of K by itself, with PART: its first column of A
         ("channel_split", c_int32),
+        ("scaled", c_int32),  # MxMatmul
+        ("scales_trans", c_int32 * 2),
         ("object", c_int32),  # which one of a kernel's
         ("batches", c_int32),
         ("each", c_int32 * len(OPERANDS)),  # how many matrices of a batch each tensor has

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "cubecore/matmul/callbacks.h"
-#include "cubecore/matmul/operands.h"
 #include "cubecore/matmul/policy.h"
+#include "cubecore/matmul/scales.h"
 #include "cubecore/matmul/sparse.h"
 #include "cubecore/sync/flags.h"
 
@@ -16,8 +16,10 @@ namespace AscendC {
 template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE,
           const auto& MM_CFG = CFG_NORM, class MM_CB = MatmulCallBackFunc<>,
           template <const auto&, typename...> class POLICY = Impl::Detail::MatmulPolicy>
-class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG> {
-  using Operands = MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG>;
+class MatmulImpl
+    : public MatmulScales<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG, POLICY<MM_CFG>::scaled> {
+  using Operands =
+      MatmulScales<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG, POLICY<MM_CFG>::scaled>;
 
  public:
   using Operands::config;
@@ -26,8 +28,8 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
   static constexpr Triangle triangle = POLICY<MM_CFG>::triangle;
 
   static_assert(POLICY<MM_CFG>::provided,
-                "Matmul: MatmulWithScalePolicy, SplitMMatmulPolicy and SplitNMatmulPolicy are for "
-                "architecture 3510, which is not supported");
+                "Matmul: MatmulWithScalePolicy is for architecture 3510; SplitMMatmulPolicy and "
+                "SplitNMatmulPolicy are not supported");
   static_assert(!config.intraBlockPartSum,
                 "MatmulConfig.intraBlockPartSum must be false on 2201, got true");
   static_assert(!config.isPartialOutput || config.doMultiDataLoad,
@@ -305,6 +307,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
   void Ask(int32_t bits, int32_t first, int32_t tiles, uint8_t atomic, bool answers,
            const cubecore::Where& at) {
     if (!Ready(bits, first, tiles, atomic, at)) return;
+    this->RequireScales(at);
     if constexpr (MM_CB::stores)
       cubecore_refuse("a Matmul object", "store C by itself", "a function of MatmulCallBackFunc",
                       &at);

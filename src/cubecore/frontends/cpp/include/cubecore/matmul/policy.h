@@ -6,23 +6,24 @@
 namespace AscendC {
 
 // Page MatmulPolicy. NBuffer33MatmulPolicy says how L1 is used, which the tiling decides here;
-// those of triangles leave out the tiles below or above the diagonal; others are of other chips.
+// those of triangles leave out the tiles below or above the diagonal; that with scales is 950's.
 enum class Triangle { NONE, UPPER, LOWER };
 
 namespace Impl::Detail {
-#define CUBECORE_POLICY(NAME, PROVIDED, TRIANGLE)            \
+#define CUBECORE_POLICY(NAME, PROVIDED, TRIANGLE, SCALED)    \
   template <const auto&, typename...>                        \
   struct NAME {                                              \
     static constexpr bool provided = PROVIDED;               \
+    static constexpr bool scaled = SCALED;                   \
     static constexpr Triangle triangle = Triangle::TRIANGLE; \
   };
-CUBECORE_POLICY(MatmulPolicy, true, NONE)
-CUBECORE_POLICY(TrianUpperMatmulPolicy, true, UPPER)
-CUBECORE_POLICY(TrianLowerMatmulPolicy, true, LOWER)
-CUBECORE_POLICY(NBuffer33MatmulPolicy, true, NONE)
-CUBECORE_POLICY(MatmulWithScalePolicy, false, NONE)
-CUBECORE_POLICY(SplitMMatmulPolicy, false, NONE)
-CUBECORE_POLICY(SplitNMatmulPolicy, false, NONE)
+CUBECORE_POLICY(MatmulPolicy, true, NONE, false)
+CUBECORE_POLICY(TrianUpperMatmulPolicy, true, UPPER, false)
+CUBECORE_POLICY(TrianLowerMatmulPolicy, true, LOWER, false)
+CUBECORE_POLICY(NBuffer33MatmulPolicy, true, NONE, false)
+CUBECORE_POLICY(MatmulWithScalePolicy, cubecore::is_950, NONE, true)
+CUBECORE_POLICY(SplitMMatmulPolicy, false, NONE, false)
+CUBECORE_POLICY(SplitNMatmulPolicy, false, NONE, false)
 #undef CUBECORE_POLICY
 }  // namespace Impl::Detail
 

@@ -23,6 +23,18 @@ struct MatmulType {
   static constexpr TPosition srcPos = SRCPOS;
 };
 
+// Page "MxMatmul场景": an operand of MxMatmul and its scales.
+template <TPosition POSITION, TPosition SCALE_POSITION, CubeFormat FORMAT, typename TYPE,
+          bool ISTRANS = false, TPosition SRCPOS = TPosition::GM, CubeFormat SCALE_FORMAT = FORMAT,
+          bool SCALE_ISTRANS = ISTRANS, TPosition SCALE_SRCPOS = SRCPOS>
+struct MatmulTypeWithScale
+    : MatmulType<POSITION, FORMAT, TYPE, ISTRANS, LayoutMode::NONE, false, SRCPOS> {
+  static constexpr TPosition scalePosition = SCALE_POSITION;
+  static constexpr CubeFormat scaleFormat = SCALE_FORMAT;
+  static constexpr bool isScaleTrans = SCALE_ISTRANS;
+  static constexpr TPosition srcScalePos = SCALE_SRCPOS;
+};
+
 // Bytes of a block, by which the examples of the Matmul pages count strides.
 constexpr int32_t DEFAULT_C0_SIZE = 32;
 

@@ -199,7 +199,10 @@ inline const char* NameOf(DataType type) {
       {DT_UINT64, "DT_UINT64"}, {DT_DOUBLE, "DT_DOUBLE"},    {DT_BOOL, "DT_BOOL"},
       {DT_BF16, "DT_BF16"},     {DT_INT4, "DT_INT4"},        {DT_COMPLEX64, "DT_COMPLEX64"},
       {DT_STRING, "DT_STRING"}, {DT_UINT1, "DT_UINT1"},      {DT_COMPLEX32, "DT_COMPLEX32"},
-      {DT_QINT8, "DT_QINT8"},   {DT_HIFLOAT8, "DT_HIFLOAT8"}};
+      {DT_QINT8, "DT_QINT8"},   {DT_HIFLOAT8, "DT_HIFLOAT8"},
+      {DT_FLOAT8_E5M2, "DT_FLOAT8_E5M2"}, {DT_FLOAT8_E4M3FN, "DT_FLOAT8_E4M3FN"},
+      {DT_FLOAT8_E8M0, "DT_FLOAT8_E8M0"}, {DT_FLOAT4_E2M1, "DT_FLOAT4_E2M1"},
+      {DT_FLOAT4_E1M2, "DT_FLOAT4_E1M2"}};
   auto found = names.find(type);
   return found == names.end() ? "DT_UNDEFINED" : found->second;
 }

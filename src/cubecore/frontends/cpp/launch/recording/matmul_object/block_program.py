@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.cube.mad import Mad
+from cubecore.isa.cube.mad_mx import MadMx
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.trace import Names
 from cubecore.isa.scalar.control_registers import ScalarWork
@@ -191,7 +192,7 @@ def summing(piece: Piece) -> Piece:
     """Return what computes a tile on top of what stands in L0C."""
 
     def added(template: Instruction) -> Instruction:
-        if isinstance(template, Mad) and template.c_matrix_init_val:
+        if isinstance(template, Mad | MadMx) and template.c_matrix_init_val:
             return replace(template, c_matrix_init_val=False)
         return template
 

@@ -11,7 +11,7 @@ from cubecore.frontends.cpp.matmul_wire import MatmulBits, MatmulCall
 from cubecore.kernels.matmul.plan import MatmulPlan, matmul_plan
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.epilogue import Epilogue
-from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.problem import SCALE_TYPE, Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.checker import check_tiling
 
@@ -56,6 +56,8 @@ class ObjectCall:
     """True if tiles come one by one, and chunks of several would change their documented order."""
     own_moves: bool
     """True if functions of the user's own load A or B: base block by base block."""
+    scales_trans: tuple[bool, ...] = ()
+    """Of MxMatmul: whether the scales of A and of B are transposed."""
 
     @classmethod
     def of(cls, call: MatmulCall) -> "ObjectCall":
@@ -76,6 +78,7 @@ class ObjectCall:
             stepped=bool(call.tiles or call.bits & MatmulBits.EACH)
             and _chunks_part(tiling, call.single),
             own_moves=bool(call.bits & (MatmulBits.OWN_A | MatmulBits.OWN_B)),
+            scales_trans=tuple(map(bool, call.scales_trans)) if call.scaled else (),
         )
 
     def problem(self, chip: Chip, m: int, n: int, k: int) -> Problem:
@@ -100,6 +103,7 @@ class ObjectCall:
             b=b,
             c=c,
             bias=bias or None,
+            scale_a=SCALE_TYPE if self.scales_trans else None,
             trans_a=self.trans[0],
             trans_b=self.trans[1],
             template=self.template,
@@ -165,8 +169,21 @@ class ObjectCall:
             b = plan.b
             b = replace(b, pitch=kb) if b.k_inner else replace(b, rows=kb)
             plan = replace(plan, b=b)
+        plan = self._with_scales(plan)
         pitch, split = self._pitch(problem, kc), self.channel_split
         return replace(plan, c=replace(plan.c, pitch=pitch, channel_split=split))
+
+    def _with_scales(self, plan: MatmulPlan) -> MatmulPlan:
+        """Return a plan whose scales are transposed as they are, whatever their operands are."""
+        a, b = plan.a.scales, plan.b.scales
+        if a is None or b is None:
+            return plan
+        trans_a, trans_b = self.scales_trans
+        return replace(
+            plan,
+            a=replace(plan.a, scales=replace(a, k_inner=not trans_a)),
+            b=replace(plan.b, scales=replace(b, k_inner=trans_b)),
+        )
 
     def _pitch(self, problem: Problem, wanted: int) -> int | None:
         """Return the elements from one row of C to the next, None for its N."""

@@ -31,7 +31,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.units import SCALE_WORD_BYTES, ceil_div
 
-_C = OPERANDS.index("c")
+_C, _SCALE_A = OPERANDS.index("c"), OPERANDS.index("scale_a")
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +337,9 @@ class CubeCore:
         if plan.problem.bias_type is not None:
             starts[2] += plan.problem.bias_type.bytes_of(column)
         starts[3] += column * SCALE_WORD_BYTES
+        for number, operand, first in ((_SCALE_A, plan.a, row), (_SCALE_A + 1, plan.b, column)):
+            if operand.scales is not None:
+                starts[number] += operand.scales.start(first, call.k_first)
         own.bits &= ~(MatmulBits.STORES | MatmulBits.ALONE)
         yield from self._pieces(own, plan, starts, client, where)
         assert self._at is not None, "a block was begun"
