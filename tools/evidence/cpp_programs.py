@@ -162,19 +162,27 @@ def compiled(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
     return outcome
 
 
-def compiled_for(path: Path, checkout: Path, *options: str) -> dict[str, str]:
-    """Return the outcome of compiling a file with options, and what its own build defines."""
+def compiled_for(
+    path: Path, checkout: Path, *options: str, out: Path | None = None
+) -> dict[str, str]:
+    """Return the outcome of compiling a file with options, and what its own build defines.
+
+    `out` is where the object is left.
+    """
     near = [each for each in path.parent.rglob("*") if each.suffix in {".h", ".hpp"}]
     text = "\n".join(each.read_text("utf-8", "replace") for each in [path, *near])
     macros = dict.fromkeys(re.findall(r"\bDTYPE_\w+", text), "float")
     macros |= dict.fromkeys(re.findall(r"\bORIG_DTYPE_\w+", text), "0")
     defined = set(re.findall(r"(?:#\s*define|\btypename|\bclass)\s+(\w+)", text))
     defined |= set(re.findall(r"\b(DTYPE_\w+)\s*=[^=]", text))
+    defined |= {option[2:].partition("=")[0] for option in options if option.startswith("-D")}
     given = [f"-D{name}={value}" for name, value in macros.items() if name not in defined]
     with tempfile.TemporaryDirectory() as scratch:
         while True:
             try:
-                compile_and_link(["-c", str(path), *options, *given, "-o", f"{scratch}/out.o"])
+                compile_and_link(
+                    ["-c", str(path), *options, *given, "-o", str(out or f"{scratch}/o")]
+                )
             except CubecoreError as error:
                 more = _needed(str(error), path, checkout)
                 if more is None or more in given:

@@ -25,7 +25,7 @@ from cubecore.frontends.cpp.toolchain.generated.header_folder import headers
 DATA = Path(__file__).with_name("operator_projects.jsonl")
 REPOSITORIES = ("hicann/ops-nn", "hicann/ops-math")
 _ARCH = "--npu-arch=dav-3510"
-_SHARED = tuple(
+SHARED = tuple(
     f"hicann/opbase/{folder}"
     for folder in ("include/op_common", "pkg_inc/op_common", "include", "pkg_inc")
 )
@@ -67,7 +67,7 @@ def surveyed(checkouts: Path, count: int, match: str, seconds: float) -> Iterato
             return
         path = kernel_of(checkouts / name)
         assert path is not None
-        shared = (checkouts / each for each in _SHARED)
+        shared = (checkouts / each for each in SHARED)
         options = [f"-I{folder}" for folder in shared if folder.is_dir()]
         checkout = checkouts / "/".join(name.split("/")[:2])
         outcome = compiled_for(path, checkout, _ARCH, *options)

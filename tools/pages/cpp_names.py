@@ -1,5 +1,7 @@
 """The page of names of the class API in C++: which a kernel may use, and which are refused."""
 
+from tools.evidence.register_files import section
+
 from cubecore.frontends.cpp.documented import header_names
 from cubecore.frontends.cpp.toolchain.api_names import missing_names, provided
 
@@ -34,4 +36,4 @@ def page() -> str:
         ("SIMT, for architecture 3510", others),
     ):
         lines += [f"{len(names)} names of {kind}: {', '.join(names)}.", ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, *section()])
