@@ -251,12 +251,15 @@ inline void WelfordUpdate(const LocalTensor<U>& outputMean, const LocalTensor<U>
 namespace detail {
 
 // The mean of means by their counts, and the variance: (sum(variances) + sum(count * (mean of its
-// own - mean)^2)) * rRec. `counts(row, spare)` makes a row of counts where they differ.
-template <typename Counts>
+// own - mean)^2)) * rRec, or * rRecWithCorrection. `counts(row, spare)` makes a row of counts where
+// they differ.
+template <bool isCorrection, typename Counts>
 inline void finalise(const LocalTensor<float>& outputMean, const LocalTensor<float>& outputVariance,
                      const Floats& means, const Floats& variances,
                      const LocalTensor<uint8_t>& given, const WelfordFinalizePara& para,
                      bool differ, const cubecore::Where& at, const Counts& counts) {
+  static_assert(!isCorrection || cubecore::is_950,
+                "WelfordFinalizeConfig.isCorrection must be false on 2201");
   FloatRows rows("WelfordFinalize", para.abLength, given, at, 1);
   const Steps &row = rows.row(), &one = rows.one();
   const Floats x = rows.x(), t = rows.t(), mean = rows.value(0), sum = rows.value(1);
@@ -277,7 +280,7 @@ inline void finalise(const LocalTensor<float>& outputMean, const LocalTensor<flo
   row.mul(x, x, each);
   row.add(x, x, variances);
   rows.sum(sum, x, para.abLength);
-  one.muls(sum, sum, para.rRec);
+  one.muls(sum, sum, isCorrection ? para.rRecWithCorrection : para.rRec);
   rows.put_element(outputMean, 0, mean);
   rows.put_element(outputVariance, 0, sum);
   ResetMask(at);
@@ -292,11 +295,10 @@ inline void WelfordFinalize(const LocalTensor<float>& outputMean,
                             const LocalTensor<float>& inputVariance,
                             const LocalTensor<uint8_t>& sharedTmpBuffer,
                             const WelfordFinalizePara& para, CUBECORE_AT) {
-  static_assert(!config.isCorrection, "WelfordFinalizeConfig.isCorrection must be false on 2201");
   if (para.headCountLength + para.tailCountLength != para.abLength)
     cubecore_refuse("WelfordFinalize.abLength", "be headCountLength + tailCountLength",
                     detail::Digits(para.abLength).text, &at);
-  detail::finalise(
+  detail::finalise<config.isCorrection>(
       outputMean, outputVariance, inputMean, inputVariance, sharedTmpBuffer, para,
       para.tailCountLength != 0, at, [&](const auto& row, const auto& each) {
         row.fill(each, static_cast<float>(para.tailCount));
@@ -312,8 +314,7 @@ inline void WelfordFinalize(const LocalTensor<float>& outputMean,
                             const LocalTensor<int32_t>& counts,
                             const LocalTensor<uint8_t>& sharedTmpBuffer,
                             const WelfordFinalizePara& para, CUBECORE_AT) {
-  static_assert(!config.isCorrection, "WelfordFinalizeConfig.isCorrection must be false on 2201");
-  detail::finalise(
+  detail::finalise<config.isCorrection>(
       outputMean, outputVariance, inputMean, inputVariance, sharedTmpBuffer, para, true, at,
       [&](const auto& row, const auto& each) { row.cast(each, counts, RoundMode::CAST_NONE); });
 }
