@@ -7,6 +7,7 @@
 #include "cubecore/reg/dump.h"
 #include "cubecore/reg/indexed.h"
 #include "cubecore/library/quantize.h"
+#include "cubecore/math/philox.h"
 #include "cubecore/reg/rearranged.h"
 #include "cubecore/seam/notes.h"
 
