@@ -179,3 +179,74 @@ def test_two_targets_are_for_two_aivs():
         "copy_matrix_cc_to_ub must be in a mix launch with that AIV, got AIV1 of a launch with "
         "1 AIV"
     )
+
+
+# A row of 64 floats is brought as 8 x 8 transposed, one is added, and it goes out again.
+PIPELINE = """
+extern "C" __global__ __aicore__ void {name}(GM_ADDR x, GM_ADDR y) {{
+  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+  GlobalTensor<float> xg, yg;
+  xg.SetGlobalBuffer((__gm__ float*)x, 64);
+  yg.SetGlobalBuffer((__gm__ float*)y, 64);
+  LocalTensor<float> in(TPosition::VECIN, 0, 64), out(TPosition::VECOUT, 256, 64);
+  NdDmaParams<float, 2> p{{{{{{1, 8}}, {{8, 1}}, {{8, 8}}, {{0, 0}}, {{0, 0}}}}, 0.0f}};
+  NdDmaDci();
+  Mutex::Lock<PIPE_MTE2>(1);
+  DataCopy<float, 2>(in, xg, p);
+  Mutex::Unlock<PIPE_MTE2>(1);
+  Mutex::Lock<PIPE_V>(1);
+  Mutex::Lock<PIPE_V>(2);
+  Adds(out, in, 1.0f, 64);
+  Mutex::Unlock<PIPE_V>(2);
+  Mutex::Unlock<PIPE_V>(1);
+  Mutex::Lock<PIPE_MTE3>(2);
+  DataCopy(yg, out, 64);
+  Mutex::Unlock<PIPE_MTE3>(2);
+}}
+"""
+LOOPS = "{{{{{{1, 8}}, {{8, 1}}, {{8, 8}}, {{0, 0}}, {{0, 0}}}}, 0.0f}}"
+OF_PIPELINE = {
+    "right": ("", ""),
+    "V holds no mutex of MTE2": ("  Mutex::Lock<PIPE_V>(1);\n  Mutex::Lock<PIPE_V>(2);",
+                                 "  Mutex::Lock<PIPE_V>(3);\n  Mutex::Lock<PIPE_V>(2);"),
+    "MTE3 holds another mutex": ("Lock<PIPE_MTE3>(2);\n  DataCopy",
+                                 "Lock<PIPE_MTE3>(4);\n  DataCopy"),
+    "MTE3 holds none": ("  Mutex::Lock<PIPE_MTE3>(2);\n", ""),
+    "MTE2 does not unlock": ("  Mutex::Unlock<PIPE_MTE2>(1);\n", ""),
+    "MTE2 unlocks too early": ("DataCopy<float, 2>(in, xg, p);\n  Mutex::Unlock<PIPE_MTE2>(1);\n",
+                               "Mutex::Unlock<PIPE_MTE2>(1);\n  DataCopy<float, 2>(in, xg, p);\n"),
+    "V locks twice": ("  Mutex::Lock<PIPE_V>(2);\n",
+                      "  Mutex::Lock<PIPE_V>(2);\n  Mutex::Lock<PIPE_V>(2);\n"),
+    "V unlocks twice": ("  Mutex::Unlock<PIPE_V>(2);\n",
+                        "  Mutex::Unlock<PIPE_V>(2);\n  Mutex::Unlock<PIPE_V>(2);\n"),
+    "an id of the system": ("Lock<PIPE_MTE3>(2);\n  DataCopy", "Lock<PIPE_MTE3>(32);\n  DataCopy"),
+    "destinations interleave": (LOOPS, LOOPS.replace("{{8, 1}}", "{{4, 1}}")),
+    "rows beyond x": (LOOPS, LOOPS.replace("{{1, 8}}", "{{1, 16}}")),
+    "columns beyond UB's array": (LOOPS, LOOPS.replace("{{8, 1}}", "{{16, 1}}")),
+    "a column less": (LOOPS, LOOPS.replace("{{8, 8}}", "{{8, 7}}")),
+    "padding beyond the array": (LOOPS, LOOPS.replace("{{0, 0}}, {{0, 0}}", "{{0, 0}}, {{0, 9}}")),
+}  # fmt: skip
+
+
+@pytest.mark.sweep
+def test_faults_of_mutexes_and_nddma_are_found():
+    """13 faults beside the right kernel, in one file."""
+    texts = []
+    for number, (old, new) in enumerate(OF_PIPELINE.values()):
+        assert old in PIPELINE
+        texts.append(PIPELINE.replace(old, new, 1).format(name=f"k{number}"))
+    made = cubecore.inline(
+        '#include "kernel_operator.h"\nusing namespace AscendC;\n' + "".join(texts), chip=CHIP,
+        auto_sync=False,
+    )  # fmt: skip
+    silent, x = [], np.arange(64, dtype=np.float32)
+    for number, name in enumerate(OF_PIPELINE):
+        y = np.zeros(64, np.float32)
+        try:
+            found = made[f"k{number}"].using(checks="all")[1](x, y).findings
+        except CubecoreError as error:
+            found = (str(error),)
+        silent += [] if found else [name]
+        if name == "right":
+            assert np.array_equal(y.reshape(8, 8), x.reshape(8, 8).T + 1)
+    assert silent == ["right"]
