@@ -35,6 +35,11 @@ class _Store:
         alike = [touch for touch in reads if touch.end - touch.start == size]
         return alike[0] if len(reads) == len(alike) == 1 else None
 
+    def taken(self, local: Touch, start: int, end: int) -> range:
+        """Return where its local memory has what it stores to bytes [start, end) of the array."""
+        begin = local.start + start - self.start
+        return range(begin, min(begin + end - start, local.end))
+
 
 def output(finding: SanitizerFinding, words: SourceWords) -> str:
     """Return which bytes of an output are not stored, or are stored from uninitialised memory."""
@@ -132,12 +137,23 @@ def _not_stored(
     )
 
 
+def _takes_unwritten(store: _Store, start: int, end: int) -> bool:
+    """Return whether bytes [start, end) of an array come from memory that nothing has written."""
+    local = store.local
+    if local is None:
+        return False
+    source = written_before(store.core, store.number, local, store.taken(local, start, end))
+    return source.written is None or not source.covers
+
+
 def _stored_unwritten(
     ranges: Sequence[tuple[int, int]], stores: Sequence[_Store], words: SourceWords, size: int
 ) -> str:
     """Return which store takes bytes from uninitialised memory, and what fills less of it."""
     start, end = ranges[0]
-    store = [each for each in stores if each.start <= start < each.end][-1]
+    covering = [each for each in stores if each.start <= start < each.end]
+    # Others may store the same bytes from memory that is written, such as zeros before a sum.
+    store = next((s for s in reversed(covering) if _takes_unwritten(s, start, end)), covering[-1])
     local = store.local
     counted = _counted(ranges, size)
     if local is None:
@@ -146,9 +162,7 @@ def _stored_unwritten(
             "write them first"
         )
     told = f"{counted} are stored from uninitialised memory by {store.call(words)}"
-    begin = local.start + start - store.start
-    lacking = range(begin, min(begin + end - start, local.end))
-    source = written_before(store.core, store.number, local, lacking)
+    source = written_before(store.core, store.number, local, store.taken(local, start, end))
     taken = f"{local.end - local.start} B of {local.mem.label}[{local.start}, {local.end})"
     if source.written is None:
         return f"{told}: it takes {taken}, which nothing writes; load or fill them first"
