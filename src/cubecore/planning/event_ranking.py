@@ -47,6 +47,8 @@ def plan_of(
         As `timed_plan`; a `ConflictError` in place of an `InfeasibleError`.
     """
     problem, chip = request.problem, request.chip
+    # Which constraints exclude each other is looked for where the request is known whole, and only
+    # once a search has failed: the proof that none is legal does not need it.
     try:
         return timed_plan(problem, chip, alternatives, search)
     except InfeasibleError as error:

@@ -220,6 +220,8 @@ class LongRowTree:
     def _load_number(self, number: PassValue, row: Expr) -> None:
         """Bring a row's own number, and spread it."""
         pieces, flags, event, name = self.pieces, self.flags, self.ring.at, _name_of(number)
+        # It is brought once, and all passes over the row find it spread; its buffer is free as soon
+        # as V has copied it, since `number_at` is V's alone.
         flags.wait("V", "MTE2", event)
         source = Expr.of(self.slots[name]) + row * _FLOAT.size_bytes
         self._number.load(pieces.buffers.of(name, event), source, _FLOAT)

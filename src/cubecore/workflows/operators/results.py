@@ -153,12 +153,15 @@ def worst_error(
 ) -> float:
     """Return the worst error of the result over what it may be."""
     right = operator_reference(problem, inputs)
+    # Codes are judged by what they stand for with the stored scale: a wrong scale shows, and codes
+    # of another scale that stand for the same numbers pass.
     if problem.op == "mx_quant":
         codes, power = made["y"].view(np.uint8), made["scale"].view(np.uint8).astype(np.int64)
         pairs = np.stack([codes & 15, codes >> 4], axis=-1).reshape(right.shape)
         scale = np.repeat(2.0 ** (power.reshape(-1, right.shape[1]) - _OF_1), _GROUP, axis=0)
         found = pairs.view(ml_dtypes.float4_e2m1fn).astype(np.float64) * scale
         return float(np.max(np.abs(found - right) / (scale * 2.0**-8)))
+    # int8 may be off by one rounding, half a scale; a sum beside it is held to its own type.
     if "scale" in made:
         scale = made["scale"].view(np.float32).astype(np.float64)[:, None]
         codes, *sums = right if "sum" in made else [right]

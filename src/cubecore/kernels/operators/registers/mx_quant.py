@@ -109,6 +109,8 @@ class _Tree:
 
     def _tile(self, group: Expr, piece: Expr, columns: int) -> None:
         flags, event, whole = self.flags, self.ring.at, self.shape.columns
+        # One tile: MTE2 loads when V has read the buffer; V converts when MTE3 has stored what was
+        # there; codes go out row by row, the scales of all 32 rows as one run.
         column = piece * self.width
         element = group * GROUP * whole + column
         flags.wait("V", "MTE2", event)
