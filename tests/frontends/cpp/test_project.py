@@ -272,6 +272,21 @@ def test_a_part_of_a_project_is_a_sample(tmp_path):
     assert part.target("... of_first\n... of_second\n") == "of_first"
 
 
+def test_a_program_takes_the_words_of_the_one_that_a_readme_runs(tmp_path):
+    data = "python3 ./two/scripts/gen_data.py -n 8 -k 3"
+    runs = "./build/two/second 8 3"
+    for lines, words in (((data, runs), ("8", "3")), ((data,), ())):
+        files = {
+            "two/README.md": "```bash\n" + "\n".join(lines) + "\n```\n",
+            "two/scripts/gen_data.py": "",
+            "two/build/two/first": "",
+        }
+        write_files(tmp_path, files)
+        part = ProjectSample(tmp_path, tmp_path / "two", tmp_path / "two", None)
+        made = ("python3", "gen_data.py", "-n", "8", "-k", "3")
+        assert list(part.steps("first")) == [made, ("./first", *words)]
+
+
 def test_a_verdict_may_stand_in_a_header_beside_a_sample(tmp_path):
     verdict = 'inline void say(bool ok) { printf("%s", ok ? "PASS" : "FAIL"); }\n'
     launch = "int main() { k<<<1, nullptr, nullptr>>>(x); say(z[0] == 1); return 0; }\n"

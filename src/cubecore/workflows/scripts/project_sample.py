@@ -103,7 +103,11 @@ class ProjectSample:
         maker = self._maker(target)
         named = [c for c in made if maker and Path(c[1]).name == maker.name]
         both = [run[1:] for run in runs for data in named if run[1:] == data[2:]]
-        known = [*both, *(run[1:] for run in runs), *(data[2:] for data in named), ()]
+        # A README may run one of several programs that take the same words; options of the data's
+        # script are no words of a program.
+        beside = [c for c in commands if Path(c[0]).parent.name == self.listed.name]
+        plain = [data for data in named if not any(word.startswith("-") for word in data[2:])]
+        known = [*both, *(c[1:] for c in (*runs, *beside)), *(data[2:] for data in plain), ()]
         words = _filled(known[0])
         if maker is not None and named:
             given = named[0][2:]  # options of its own, or the words of the program
