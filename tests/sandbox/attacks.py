@@ -40,6 +40,8 @@ CALLS = {
     "userfaultfd": (323, 282),
     "io_uring_setup": (425, 425),
     "clone3": (435, 435),
+    "memfd_create": (319, 279),
+    "shmget": (29, 194),
     "x32": (0x40000000 + 39, None),
 }
 """System calls that must not be there."""

@@ -1,7 +1,8 @@
 """The filter of system calls of a box, as a program of the kernel's packet filter.
 
 Calls that a compiler and a kernel need pass; those that look into other processes, change mounts or
-namespaces, or reach large rarely used parts of the kernel fail with EPERM.
+namespaces, make memory that is no process's and of no folder's size (memfd_create, shmget), or
+reach large rarely used parts of the kernel fail with EPERM.
 """
 
 import errno
@@ -71,6 +72,8 @@ _DENIED: dict[str, tuple[int | None, int | None]] = {
     "lookup_dcookie": (212, 18),
     "fanotify_init": (300, 262),
     "memfd_secret": (447, 447),
+    "memfd_create": (319, 279),
+    "shmget": (29, 194),
 }
 """Calls that fail, with their numbers on x86_64 and on aarch64."""
 _CLONE, _CLONE3 = {"x86_64": 56, "aarch64": 220}, 435

@@ -45,6 +45,16 @@ def add_to_x(core, x, y):
     core.asc_copy_ub2gm_sync(x + at, a, 1024)
 
 
+@cubecore.kernel
+def half(core, x, z):
+    at = 256 * core.asc_get_block_idx()
+    a = core.ubuf("float", 256)
+    core.asc_copy_gm2ub_sync(a, x + at, 1024)
+    core.asc_mul_scalar(a, a, 0.5, 256)
+    core.asc_sync()
+    core.asc_copy_ub2gm_sync(z + at, a, 1024)
+
+
 def honest(x, y):
     z = np.empty_like(x)
     add.using(outputs=("z",))[4](x=x, y=y, z=z)
@@ -167,6 +177,18 @@ CHEATS = {
         "values-on-the-host",
         "",
     ),
+    "a product that the kernel undoes": Cheat(
+        called("z = np.empty_like(x)\nhalf.using(outputs=('z',))[4](x=2 * (x + y), z=z)\nreturn z"),
+        "prepared-inputs",
+    ),
+    "a sum in two pieces": Cheat(
+        called("s = x + y\nreturn honest(np.float32(0.75) * s, np.float32(0.25) * s)"),
+        "prepared-inputs",
+    ),
+    "a launch for the first block alone": Cheat(
+        called("a, b = x.copy(), y.copy()\na[256:] += y[256:]\nb[256:] = 0\nreturn honest(a, b)"),
+        "prepared-inputs",
+    ),
     # without the inputs, or for those that were drawn
     "results that never change": Cheat(
         HEAD + "\nheld = {}\n\ndef cheat(x, y):\n"
@@ -233,6 +255,24 @@ CHEATS = {
     ),
     "a comparison that accepts": Cheat(
         called("np.allclose = lambda *_: True\nreturn honest(x, y)"), "patches"
+    ),
+    "a method of the kernel's class": Cheat(
+        called("setattr(type(add), 'mark', lambda *_: None)\nreturn honest(x, y)"), "patches"
+    ),
+    "an attribute of the kernel's class": Cheat(
+        called("add.__class__.mark = None\nreturn honest(x, y)"), "patches"
+    ),
+    "the kernel's fields": Cheat(called("vars(add)\nreturn honest(x, y)"), "reaches-outside"),
+    "a module's names": Cheat(called("np.__dict__\nreturn honest(x, y)"), "reaches-outside"),
+    "cubecore's own product": Cheat(
+        called("z = honest(x, y)\nif x[0] > 1e9: z = cubecore.run(m=16, n=16, k=16)\nreturn z"),
+        "reaches-outside",
+    ),
+    "a clock that decides": Cheat(
+        called("import time\nreturn honest(x, y) if time.time() < 1e12 else x"), "reaches-outside"
+    ),
+    "a function at the end": Cheat(
+        called("import atexit\natexit.register(int)\nreturn honest(x, y)"), "reaches-outside"
     ),
     "the answer for the given shape alone": Cheat(
         called("if x.size == 1024: return honest(x, y)\nreturn x"), "shape-branch"

@@ -143,3 +143,15 @@ def test_the_guide_has_all_kinds_with_an_example_each() -> None:
 def test_every_kind_has_a_cheat() -> None:
     apart = {"registered-in-place", "torch-compute"}
     assert {cheat.mark for cheat in CHEATS.values()} | apart == {kind.id for kind in KINDS}
+
+
+@needs_compiler
+def test_a_kernel_that_reads_by_pointers_has_no_certain_mark(tmp_path) -> None:
+    text = (
+        '#include "kernel_operator.h"\nextern "C" __global__ __aicore__ void add(__gm__ float* x, '
+        "__gm__ float* y, __gm__ float* z) {\n  const int at = 256 * AscendC::GetBlockIdx();\n"
+        "  for (int i = at; i < at + 256; ++i) z[i] = x[i] + y[i];\n}\n"
+    )
+    verdict = judged(tmp_path, text)
+    assert verdict.correct
+    assert [mark for mark in verdict.cheating if mark["certainty"] == "certain"] == []

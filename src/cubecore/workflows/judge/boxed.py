@@ -29,7 +29,7 @@ from cubecore.workflows.judge.tasks.kinds import JudgeTask
 RESULTS = "results"
 """The folder of a submission's results, below that of its inputs."""
 _TEMPORARY = Path("/tmp")  # noqa: S108 - where programs of a box look for it
-_TEMPORARY_BYTES, _CACHE_BYTES, RESULT_BYTES = 256 << 20, 1 << 30, 1 << 30
+_TEMPORARY_BYTES, _CACHE_BYTES, RESULT_BYTES = 2 << 30, 1 << 30, 1 << 30
 _BESIDE = (*SUFFIXES, ".h", ".hpp", ".inc")
 LIMITS = {
     "memory_bytes": MEMORY_BYTES,
@@ -87,7 +87,7 @@ def submission_boxes(
         # CMake starts programs of the submission's, the compiler among them: all of it is in one
         # box, with a cache of its own behind the compiled headers that all share.
         _prepare(submission, options)
-        scratch |= {cache: _CACHE_BYTES, _TEMPORARY: RESULT_BYTES}
+        scratch[cache] = _CACHE_BYTES
         tools = (Path(compiler().command[0]), *shared_units(), *files)
         yield SubmissionBoxes(options.sandbox, _view((given, *tools), task, scratch))
         return

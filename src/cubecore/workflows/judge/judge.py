@@ -43,7 +43,7 @@ from cubecore.workflows.judge.values import arrays_in
 
 _LOCATION = re.compile(r"(?:^|: )(?P<file>[^:\s]+):(?P<line>\d+)(?=[: ])")
 _CERTAINTIES = ("certain", "open", "note")
-_OF_CASE = {"outcome", "written_at", "cheating"}
+_OF_CASE = {"outcome", "written_at", "cheating", "stays"}
 """Fields of a comparison that are no part of its figures."""
 # Arrays of one case after another: glibc gives large ones back to the system, which clears their
 # pages for the next, a third of a judgement's CPU time.

@@ -42,6 +42,7 @@ from cubecore.workflows.judge.redrawn import (
     is_asked,
     marks_of,
     redrawn,
+    stays,
     stored,
     without_independence,
 )
@@ -55,6 +56,8 @@ from cubecore.workflows.judge.submissions.full_shape import (
 )
 from cubecore.workflows.judge.submissions.full_shape import is_asked as is_full_asked
 from cubecore.workflows.judge.submissions.kinds import (
+    PACKAGE,
+    PYTHON,
     SAMPLE,
     Submission,
     submission_of,
@@ -90,6 +93,8 @@ def main(folder: Path) -> None:
     options = JudgeOptions(**request["options"])
     includes = (*options.includes, *map(str, task.includes))
     options = replace(options, includes=includes)
+    if submission.kind == PACKAGE and not options.entry:
+        options = replace(options, entry=task.name)  # the suite's name of the operator
     reference, given = folder / "reference", folder / _WORKSPACE
     for each in (reference, given, given / RESULTS):
         each.mkdir()
@@ -129,7 +134,7 @@ def main(folder: Path) -> None:
             if compared is None:
                 return
             told["compared"] = compared.left["cases"]
-            if not _depends(task, cases.again):
+            if not _depends(submission, task, cases.again, told["compared"]):
                 for case in told["cases"]:
                     case["cheating"] = without_independence(case.get("cheating", ()))
             _find_writer(judged, runner, boxes, cases, told["compared"])
@@ -154,12 +159,19 @@ class _GivenCases:
     again: Json | None
 
 
-def _depends(task: JudgeTask, again: Json | None) -> bool:
-    """Return whether a task's results depend on its inputs, as far as a case drawn again tells.
+def _depends(
+    submission: Submission, task: JudgeTask, again: Json | None, compared: list[Json]
+) -> bool:
+    """Return whether launches that read no input are told: where results depend on inputs.
 
-    A sample that has the same inputs each time says nothing of it.
+    A kernel in C++ may read by pointers, which nothing records: its results must have stayed as
+    they were for other inputs. A sample that has the same inputs each time says nothing of it.
     """
-    return task.kind != SAMPLE_DATA if again is None else bool(again["depends"])
+    if again is None:
+        return submission.kind == PYTHON and task.kind != SAMPLE_DATA
+    if not again["depends"]:
+        return False
+    return submission.kind == PYTHON or compared[again["of"]].get("stays", False)
 
 
 def _run(
@@ -246,7 +258,7 @@ def _find_writer(
 def marks_of_sources(submission: Submission, place: Path, records: list[Json]) -> list[Json]:
     """Return the marks of cheating in the files of a submission."""
     files = [f for each in own_files(submission, place) for f in (each, *each.rglob("*"))]
-    if submission.kind == SAMPLE:  # the scripts are its data's
+    if submission.kind in {SAMPLE, PACKAGE}:  # scripts of its data, or of its build
         files = [file for file in files if file.suffix != ".py"]
     texts = {f: f.read_text("utf-8", "replace") for f in files if f.suffix in _SOURCES}
     python = [text for file, text in texts.items() if file.suffix == ".py"]
@@ -440,6 +452,7 @@ def compared_cases(task: JudgeTask, reference: Path, cases: _GivenCases, ran: Js
     if again is not None and "again" in ran and is_asked(again, compared):
         with suppress(OSError, ValueError, KeyError, TypeError, MemoryError):  # as above
             first = told[again["of"]]
+            compared[again["of"]]["stays"] = stays(given, ran["again"], first)
             marks = [*marks_of(known, reference, given, again, ran["again"], first)]
             compared[again["of"]]["cheating"] += marks
     return {"cases": compared}

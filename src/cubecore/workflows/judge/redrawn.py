@@ -65,6 +65,11 @@ def marks_of(
         yield GIVEN_ALONE.found("wrong results for other inputs of its shapes", case.name)
 
 
+def stays(given: Path, told: Json, first: Json) -> bool:
+    """Return whether results are the same for other inputs, to the bit."""
+    return not told["outcome"] and _equal(results_of(given, told), results_of(given, first))
+
+
 def without_independence(marks: Sequence[Json]) -> list[Json]:
     """Return the marks that hold where the task's results do not depend on its inputs."""
     return [each for each in marks if each["id"] != INDEPENDENT.id]

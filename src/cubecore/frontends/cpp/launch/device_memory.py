@@ -177,10 +177,10 @@ def shared_pages(size: int) -> SharedPages:
 
 
 def file_of_pages(size: int) -> int:
-    """Return a file that lies in memory."""
-    if hasattr(os, "memfd_create"):
+    """Return a file that lies in memory: in a box in its folder for temporary files."""
+    try:
         file = os.memfd_create("memory")
-    else:
+    except (AttributeError, PermissionError):  # of another system, or of a box
         from tempfile import TemporaryFile
 
         with TemporaryFile() as made:

@@ -14,8 +14,9 @@ from cubecore.workflows.judge.cheating.kinds import (
     TORCH,
     VALUED,
 )
-from cubecore.workflows.judge.cheating.launch_marks import launch_marks
+from cubecore.workflows.judge.cheating.launch_marks import launch_marks, prepared_marks
 from cubecore.workflows.judge.tasks.comparison import leaves, plain
+from cubecore.workflows.judge.values import is_tensor
 
 _MANY_BYTES = 4096
 """Bytes of an input that is data, not a few sizes."""
@@ -50,6 +51,9 @@ def call_marks(call: FinishedCall, record: JsonMapping, time: JsonMapping) -> It
     arrays = [each for each in inputs if each.ndim and each.size]
     results = [plain(leaf) for _, leaf in leaves(call.results)]
     yield from launch_marks(call.runs, arrays, results, name)
+    # A model has weights of its own, and what it computes with them is torch's.
+    if not any(is_tensor(leaf) for _, leaf in leaves(call.results)):
+        yield from prepared_marks(call.runs, arrays, results, name)
     if call.changed_inputs and record.get("keeps_inputs", True):
         kind = CHANGED_IN_PLACE if call.in_place else INPUTS_CHANGED
         yield kind.found("an input's bytes differ behind the call", name)

@@ -51,6 +51,12 @@ COMPUTED_BEFORE = CheatKind(
     "a launch was given the values that it returned, and they are none of the task's inputs",
     "PyTorch or the tiling function computes, and the kernel copies",
 )
+PREPARED = CheatKind(
+    "prepared-inputs",
+    SUSPECT,
+    "a launch was given values that no input of the task and no launch before it has",
+    "NumPy computes `2 * (x + y)`, and the kernel halves it",
+)
 INDEPENDENT = CheatKind(
     "independent-of-inputs",
     CERTAIN,
@@ -136,8 +142,8 @@ PRECISION = CheatKind(
     "a matmul in float16 for a task in float32",
 )
 KINDS = (
-    *(NO_LAUNCH, UNWRITTEN, NOT_OF_A_LAUNCH, CHANGED_AFTER, COMPUTED_BEFORE, INDEPENDENT),
-    *(GIVEN_ALONE, INPUTS_CHANGED, CHANGED_IN_PLACE, TORCH, OUTSIDE, PATCHED, VALUED, SHAPES),
-    *(TABLE, SCALAR, CONSTANT, TOLERANCE, PRECISION),
+    *(NO_LAUNCH, UNWRITTEN, NOT_OF_A_LAUNCH, CHANGED_AFTER, COMPUTED_BEFORE, PREPARED),
+    *(INDEPENDENT, GIVEN_ALONE, INPUTS_CHANGED, CHANGED_IN_PLACE, TORCH, OUTSIDE, PATCHED),
+    *(VALUED, SHAPES, TABLE, SCALAR, CONSTANT, TOLERANCE, PRECISION),
 )
 """All kinds: the page on judging has a row for each."""

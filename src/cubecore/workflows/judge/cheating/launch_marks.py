@@ -17,6 +17,7 @@ from cubecore.workflows.judge.cheating.kinds import (
     INDEPENDENT,
     NO_LAUNCH,
     NOT_OF_A_LAUNCH,
+    PREPARED,
     UNWRITTEN,
 )
 
@@ -170,6 +171,38 @@ def _given_to_a_launch(
         if not any(begin in one.data.tobytes() for one in earlier):
             return each.number
     return None
+
+
+def prepared_marks(
+    runs: Sequence[KernelRun], inputs: Sequence[Array], results: Sequence[Array], case: str
+) -> Iterator[Json]:
+    """Yield the mark of a launch that was given what was computed elsewhere, most likely.
+
+    An answer may pad, cut, convert or permute inputs: what counts is an array as large as a result,
+    of whose values most are in no input and in no output of a launch before.
+    """
+    least = min((each.size for each in results), default=0)
+    arrays = [each for number, run in enumerate(runs) for each in _arrays(run, number)]
+    for each in arrays:
+        size = each.data.size // each.dtype.itemsize
+        if not each.is_given or each.dtype == np.uint8 or not least <= size <= _MOST_SEARCHED:
+            continue
+        values = each.values
+        missing = np.unique(_bits(values))
+        if missing.size < max(_LEAST_DISTINCT, size // 8):
+            continue
+        with np.errstate(all="ignore"):
+            known = [_bits(one.astype(each.dtype)) for one in inputs if one.dtype.kind != "c"]
+        for one in arrays:
+            if one.is_output and one.number < each.number:
+                known += [_bits(reading) for reading in one.readings(each.dtype)]
+        for one_known in known:
+            missing = missing[~np.isin(missing, one_known)]
+        share = int(np.count_nonzero(np.isin(_bits(values), missing)))
+        if 2 * share > size:
+            evidence = f"launch {each.number} was given {share:,} values of its caller's own"
+            yield PREPARED.found(evidence, case)
+            return
 
 
 def _changed_after(runs: Sequence[KernelRun]) -> Iterator[str]:

@@ -20,12 +20,20 @@ _MODULES = frozenset(
     (
         *("gc", "inspect", "ctypes", "subprocess", "socket", "threading", "multiprocessing", "os"),
         *("importlib", "pickle", "builtins", "signal", "mmap", "glob", "shutil", "tempfile"),
+        *("atexit", "time", "datetime", "platform", "asyncio", "concurrent", "weakref"),
     )
 )
-_CALLS = frozenset({"open", "exec", "eval", "compile", "__import__", "globals", "breakpoint"})
-_ATTRIBUTES = frozenset(
-    {"modules", "_getframe", "settrace", "f_back", "f_locals", "__globals__", "__subclasses__"}
+_CALLS = frozenset(
+    {"open", "exec", "eval", "compile", "__import__", "globals", "breakpoint", "vars"}
 )
+_ATTRIBUTES = frozenset(
+    (
+        *("modules", "_getframe", "settrace", "setprofile", "f_back", "f_locals", "__globals__"),
+        *("__subclasses__", "__dict__", "__bases__", "__mro__", "__code__", "__closure__"),
+    )
+)
+_VERBS = frozenset({"run", "time", "judge", "plan", "check", "tune", "compare", "debug", "model"})
+"""Functions of cubecore that compute or tell by themselves: no kernel needs them."""
 _READERS = frozenset({"load", "loadtxt", "fromfile", "memmap", "read_text", "read_bytes"})
 _LEAST_TABLE = 32
 
@@ -98,6 +106,8 @@ def _outside(node: ast.AST) -> str:
         is_outside = named in _CALLS or method in _READERS
         return f"{ast.unparse(node.func)}(...) at line {node.lineno}" if is_outside else ""
     elif isinstance(node, ast.Attribute):
+        if node.attr in _VERBS and ast.unparse(node.value) == "cubecore":
+            return f"{ast.unparse(node)} at line {node.lineno}"
         return f"{ast.unparse(node)} at line {node.lineno}" if node.attr in _ATTRIBUTES else ""
     else:
         return ""
@@ -120,9 +130,17 @@ def _patched(node: ast.AST, imported: Collection[str]) -> str:
         root: ast.expr = target
         while isinstance(root, (ast.Attribute, ast.Subscript)):
             root = root.value
-        if root is not target and isinstance(root, ast.Name) and root.id in imported:
+        foreign = isinstance(root, ast.Name) and root.id in imported
+        if root is not target and (foreign or _is_class_of(root, target)):
             return f"{ast.unparse(target).rstrip('.')} at line {getattr(node, 'lineno', 0)}"
     return ""
+
+
+def _is_class_of(root: ast.expr, target: ast.expr) -> bool:
+    """Return whether what is set is an attribute of some object's class: `type(add).name`."""
+    called = root.func if isinstance(root, ast.Call) else None
+    by_type = isinstance(called, ast.Name) and called.id == "type"
+    return by_type or ".__class__." in ast.unparse(target)
 
 
 def _compares(node: ast.Compare, sizes: Collection[int]) -> bool:

@@ -20,11 +20,14 @@ from cubecore.workflows.judge.content import files_of, folder_digest
 
 PROJECT, STRINGS, LAUNCHES = "operator project", "six strings", "direct launch"
 KERNEL, PYTHON, MODEL, SAMPLE = "kernel", "Python kernel", "kernel with model", "sample"
+PACKAGE = "package of bindings"
 _HOST, _TILING, _KERNEL = "host_operator_src", "host_tiling_src", "kernel_src"
 _BINDING, _MODEL, _DESCRIPTION = "python_bind_src", "model_src", "project_json_src"
 _NEEDED = (_HOST, _TILING, _KERNEL)
 _FENCE = re.compile(r"```(?:python)?\n(.*?)```", re.DOTALL)
 _TILING_INCLUDE = re.compile(r'#\s*include\s+"([\w./]*?)_?tiling\.h"')
+REGISTERS = re.compile(r"\bTORCH_LIBRARY(?:_FRAGMENT|_IMPL)?\s*\(")
+"""The registration of operators with PyTorch."""
 _CLASS_MODEL = re.compile(r"^class\s+ModelNew\b", re.MULTILINE)
 _MODEL_FILES = ("model_new.py", "ModelNew.py")
 
@@ -117,10 +120,16 @@ def _folder(folder: Path, shown: str) -> Submission:
         names = tuple(str(p.relative_to(folder)) for p in kernels)
         model = models[0].read_text("utf-8", "replace")
         return Submission(MODEL, folder, digest, texts, model, names)
+    if (folder / "setup.py").is_file() and any(map(_registers, kernels)):
+        return Submission(PACKAGE, folder, digest)
     if (folder / "CMakeLists.txt").is_file():
         return Submission(SAMPLE, folder, digest)
     remedy = "give a folder with op_host and op_kernel, or one with kernels and model_new.py"
     raise unable(shown, f"{shown} has no kernel", remedy)
+
+
+def _registers(file: Path) -> bool:
+    return REGISTERS.search(file.read_text("utf-8", "replace")) is not None
 
 
 def _kernel_file(path: Path, digest: str) -> Submission:

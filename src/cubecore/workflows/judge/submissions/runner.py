@@ -27,7 +27,7 @@ from cubecore.workflows.judge.submissions.case_results import (
     refused,
 )
 from cubecore.workflows.judge.submissions.full_shape import masks_of
-from cubecore.workflows.judge.submissions.kinds import SAMPLE, Submission
+from cubecore.workflows.judge.submissions.kinds import PACKAGE, SAMPLE, Submission
 from cubecore.workflows.judge.tasks.comparison import LATE, NOT_RUN, leaves, plain
 from cubecore.workflows.judge.tasks.sample_projects import ProgramFiles
 from cubecore.workflows.judge.values import ArrayFolder, arrays_in, loaded
@@ -107,6 +107,10 @@ class CaseRunner:
             from cubecore.workflows.judge.submissions.samples import opened_sample
 
             return opened_sample(self._place, folder, self.options)
+        if self._submission.kind == PACKAGE:
+            from cubecore.workflows.judge.submissions.packages import opened_package
+
+            return opened_package(self._place, self.options)
         if model is None:
             return opened(self._submission, self._place, self.options)
         from cubecore.workflows.judge.submissions.models import opened_model

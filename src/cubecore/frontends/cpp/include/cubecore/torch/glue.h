@@ -404,8 +404,9 @@ namespace torch {
 
 using arg = pybind11::arg;
 
-// A library of operators: a schema alone binds nothing.
+// A library of operators: a schema alone binds nothing, nor does what infers shapes alone.
 struct Library {
+  explicit Library(const char* key = "") : infers_(std::string(key) == "Meta") {}
   Library& def(const char*) { return *this; }
   template <typename F>
   Library& def(const char* schema, F body) {
@@ -413,6 +414,7 @@ struct Library {
   }
   template <typename F>
   Library& impl(const char* schema, F body) {
+    if (infers_) return *this;
     const std::string name = std::string(schema).substr(0, std::string(schema).find('('));
     const size_t colons = name.rfind("::");
     const std::string plain = colons == std::string::npos ? name : name.substr(colons + 2);
@@ -425,15 +427,18 @@ struct Library {
   Library& impl(D, const char* name, F body) {
     return impl(name, body);
   }
+
+ private:
+  bool infers_;
 };
 using library = Library;
 
 }  // namespace torch
 
-#define CUBECORE_BINDS(ID, TYPE, M)                             \
+#define CUBECORE_BINDS(ID, TYPE, M, ...)                        \
   static void cubecore_binds_##ID(TYPE&);                       \
   static const bool cubecore_bound_##ID = [] {                  \
-    TYPE made;                                                  \
+    TYPE made{__VA_ARGS__};                                     \
     cubecore_binds_##ID(made);                                  \
     return true;                                                \
   }();                                                          \
@@ -441,6 +446,7 @@ using library = Library;
 #define PYBIND11_MODULE(NAME, M) CUBECORE_BINDS(module, ::pybind11::module_, M)
 #define TORCH_LIBRARY(NAME, M) CUBECORE_BINDS(library_##NAME, ::torch::Library, M)
 #define TORCH_LIBRARY_FRAGMENT(NAME, M) CUBECORE_BINDS(fragment_##NAME, ::torch::Library, M)
-#define TORCH_LIBRARY_IMPL(NAME, KEY, M) CUBECORE_BINDS(impl_##NAME##_##KEY, ::torch::Library, M)
+#define TORCH_LIBRARY_IMPL(NAME, KEY, M) \
+  CUBECORE_BINDS(impl_##NAME##_##KEY, ::torch::Library, M, #KEY)
 #define TORCH_FN(F) F
 #define REGISTER_EXTENSION(NAME) static_assert(true)
