@@ -37,6 +37,7 @@ def test_the_sums_of_surveys():
     sums = {each: Counter(row["outcome"] for row in each.rows()) for each in SURVEYS}
     assert sums[samples_950]["verified"] >= 50
     assert sums[operator_runs]["right"] >= 30
+    assert sums[both_chips]["the same"] >= 30
     compiled = sums[class_api_950]["compiles"]
     assert compiled >= 0.85 * len(class_api_950.rows())
     assert compiled >= 200
