@@ -44,6 +44,14 @@ def get_inputs():
 def get_init_inputs():
     return [groups]
 """
+SHAPES = (
+    'TORCH_LIBRARY(custom_op, m) { m.def("run_add", run_add); }',
+    """at::Tensor shapes(const at::Tensor& x, const at::Tensor&) { return at::empty_like(x); }
+TORCH_LIBRARY(custom_op, m) { m.def("run_add(Tensor x, Tensor y) -> Tensor"); }
+TORCH_LIBRARY_IMPL(custom_op, Meta, m) { m.impl("run_add", shapes); }
+TORCH_LIBRARY_IMPL(custom_op, PrivateUse1, m) { m.impl("run_add", run_add); }
+""",
+)
 
 
 @pytest.fixture
@@ -190,7 +198,7 @@ def test_a_kernel_for_one_shape_is_judged_at_it(tmp_path, monkeypatch):
     (tmp_path / "task.py").write_text(task)
     limit = "at::Tensor z = at::empty_like(x);"
     checked = f'TORCH_CHECK(x.numel() == 262144, "made for one shape"); {limit}'
-    only = LAUNCH.replace(limit, checked)
+    only = LAUNCH.replace(limit, checked).replace(*SHAPES)
     model = f"{LAUNCH_MODEL}\n    def __init__(self, groups):\n        super().__init__()\n"
     for name, text in (("any", LAUNCH), ("only", only)):
         sources = [
