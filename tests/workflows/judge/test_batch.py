@@ -1,11 +1,13 @@
 """`judge --batch`: verdicts of many submissions, resumed after a kill, and what is refused."""
 
+import fcntl
 import json
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -62,6 +64,23 @@ def test_a_folder_has_one_digest_whatever_its_build_has_left(folder):
     assert before[0] == before[1]
     (project / "op_kernel" / "a.cpp").write_text("// b\n")
     assert content_digest("project") != before[0]
+
+
+@pytest.mark.usefixtures("folder")
+def test_folders_of_killed_judgements_go_and_those_in_use_stay(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in ("cubecore-judge-killed", "cubecore-judge-used", "cubecore-judge-new", "other"):
+        (tmp_path / name).mkdir()
+        if name != "cubecore-judge-new":  # which has no lock yet
+            (tmp_path / name / "lock").touch()
+    with (tmp_path / "cubecore-judge-used" / "lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        judged()
+    assert sorted(each.name for each in tmp_path.glob("*-*")) == [
+        "cubecore-judge-new",
+        "cubecore-judge-used",
+    ]
+    assert (tmp_path / "other" / "lock").exists()
 
 
 @pytest.mark.usefixtures("folder")

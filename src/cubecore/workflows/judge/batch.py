@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from time import perf_counter
 
 from cubecore.aliases import Json
-from cubecore.answers.judged_batch import JudgedBatch, JudgedRequest, summary_of
+from cubecore.answers.judged.batch import JudgedBatch, JudgedRequest, summary_of
 from cubecore.answers.verdict import FAULT, REQUEST
 from cubecore.errors import CubecoreError
 from cubecore.workflows.judge.batch_requests import BatchRequest, keys_of
-from cubecore.workflows.judge.judge import JudgeFaultError, judge
+from cubecore.workflows.judge.judge import JudgeFaultError, judge, remove_left_folders
 from cubecore.workflows.judge.verdict_store import VerdictStore
 
 _AHEAD = 2
@@ -63,6 +63,7 @@ def judge_batch(
     # submissions of equal content are all one question to the store.
     begin, count = perf_counter(), jobs or os.cpu_count() or 1
     keys = keys_of(requests)
+    remove_left_folders()
     with VerdictStore.open(store) as kept, _executor(executor, count) as running:
         done = {key for key, outcome in kept.outcomes().items() if outcome != FAULT}
         left = {k: r for k, r in zip(keys, requests, strict=True) if k not in done}

@@ -4,12 +4,13 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,8 @@ from cubecore.workflows.judge.tasks.kinds import JudgeTask, task_of
 from cubecore.workflows.judge.tasks.reduction import ODD
 from cubecore.workflows.judge.values import arrays_in
 
+_PREFIX, _LOCK = "cubecore-judge-", "lock"
+"""The beginning of the names of judgements' folders, and the file in one that its user locks."""
 _LOCATION = re.compile(r"(?:^|: )(?P<file>[^:\s]+):(?P<line>\d+)(?=[: ])")
 _CERTAINTIES = ("certain", "open", "note")
 _OF_CASE = {"outcome", "written_at", "cheating", "stays"}
@@ -108,7 +111,7 @@ def judge(
     asked = options_of(default_chip() if chip is None else chip, options)
     given = submission_of(submission)
     known = task_of(_own_task(given) if task is None else task)
-    with tempfile.TemporaryDirectory(prefix="cubecore-judge-") as folder:
+    with _folder_of_judgement() as folder:
         request = {"options": asdict(asked), "task": str(known.path)}
         request |= {"submission": str(given.path)}
         Path(folder, "request.json").write_text(json.dumps(request), "utf-8")
@@ -129,6 +132,30 @@ def _own_task(submission: Submission) -> Path:
         name = submission.path.name
         raise unable(name, f"{name} needs --task", "only a sample project brings data of its own")
     return submission.path
+
+
+@contextmanager
+def _folder_of_judgement() -> Iterator[str]:
+    """Yield a folder that goes again, with a lock by which others tell that it is in use."""
+    import fcntl
+
+    with (
+        tempfile.TemporaryDirectory(prefix=_PREFIX) as folder,
+        Path(folder, _LOCK).open("wb") as lock,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield folder
+
+
+def remove_left_folders() -> None:
+    """Remove the folders of judgements whose processes were killed; those in use are locked."""
+    import fcntl
+
+    for lock in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_LOCK}"):
+        # One that just goes, or is another user's, cannot be opened.
+        with suppress(OSError), lock.open("r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(lock.parent, ignore_errors=True)
 
 
 def _judged(folder: Path, on_stage: Callable[[str], None]) -> Json:

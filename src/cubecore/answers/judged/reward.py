@@ -66,7 +66,7 @@ def _speed(verdict: JsonMapping, name: str) -> float:
     rate = chip_named(verdict["chip"]).hbm_bytes_per_second
     if not time.get(name) or not rate:
         return 0.0
-    return min(1.0, 1e6 * _bytes(verdict) / rate / time[name])
+    return min(1.0, 1e6 * _bytes(verdict) / rate / float(time[name]))
 
 
 def _bytes(verdict: JsonMapping) -> int:

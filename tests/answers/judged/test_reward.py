@@ -3,7 +3,7 @@
 import pytest
 
 import cubecore
-from cubecore.answers.reward import Reward, default_reward
+from cubecore.answers.judged.reward import Reward, default_reward
 
 RATE = cubecore.chip("Ascend910B3").hbm_bytes_per_second
 

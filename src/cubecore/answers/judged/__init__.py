@@ -1,0 +1,1 @@
+"""Answers about many verdicts, and the reward of one."""
