@@ -261,7 +261,7 @@ def _verdict(
             "name": task.name,
             "source": task.kind,
             "cases": len(records),
-            "sizes": _sizes(records, judged.get("full", {})),
+            "sizes": _sizes(records, judged.get("full", {})) if records else {},
         },
         stage=stage,
         compiled=stage not in _COMPILES and not stopped,
