@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from cubecore.errors import RequestError
-from cubecore.frontends.cpp.documented import of_2201
+from cubecore.frontends.cpp.documented import of_2201, replaced
 from frontends.cpp.cpp_kernels import kernel, kernels, needs_compiler
 
 pytestmark = needs_compiler
@@ -215,6 +215,46 @@ def test_functions_of_2201_are_refused_with_what_replaces_them(name):
         kernel(OF_2201[name], chip=CHIP)
     expected = f"inline.cpp:5: AscendC::{name} is of architecture 2201; {of_2201()[name]}"
     assert str(caught.value) == expected
+
+
+IN_REGISTERS = "use registers in a function with __simd_vf__"
+OF_NO_CHIP = {
+    "MrgSort4": "MrgSort4(a, MrgSortSrcList<half>(a, a, a, a), MrgSort4Info());",
+    "ProposalConcat": "ProposalConcat(a, a, 1, 4);",
+    "ProposalExtract": "AscendC::ProposalExtract<half>(a, a, 1, 4);",
+    "RpSort16": "RpSort16(a, a, 1);",
+}
+
+
+@pytest.mark.thinned(1)
+@pytest.mark.parametrize("chip", ["Ascend910B3", CHIP])
+@pytest.mark.parametrize("name", OF_NO_CHIP)
+def test_functions_of_older_products_are_refused_with_what_replaces_them(name, chip):
+    with pytest.raises(RequestError) as caught:
+        kernel("LocalTensor<half> a; " + OF_NO_CHIP[name], chip=chip)
+    assert (
+        str(caught.value) == f"inline.cpp:5: AscendC::{name} is not supported; {replaced()[name]}"
+    )
+
+
+C_API_OF_2201 = {
+    "asc_brcb": ("__ubuf__ float a[64]; asc_brcb(a, a, 1, 1, 8);", IN_REGISTERS),
+    "asc_rsqrt_sync": ("__ubuf__ float a[64]; asc_rsqrt_sync(a, a, 64);", IN_REGISTERS),
+    "asc_set_vector_mask": ("asc_set_vector_mask(0, 1);", IN_REGISTERS),
+    "asc_set_ffts_base_addr": (
+        "asc_set_ffts_base_addr(1);",
+        "run it with --chip Ascend910B3",
+    ),
+}
+
+
+@pytest.mark.thinned(2)
+@pytest.mark.parametrize("name", C_API_OF_2201)
+def test_calls_of_the_c_api_of_2201_alone_are_refused_with_what_replaces_them(name):
+    body, remedy = C_API_OF_2201[name]
+    with pytest.raises(RequestError) as caught:
+        kernel(body, chip=CHIP)
+    assert str(caught.value) == f"inline.cpp:5: {name} is of architecture 2201; {remedy}"
 
 
 HELD = """

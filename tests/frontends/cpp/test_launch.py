@@ -393,12 +393,16 @@ LISTED = "docs/cpp_names.md lists the names that are"
 ON_950 = "run it with --chip Ascend950PR_9589"
 BAD_FILES = {
     "missing": (
-        "LocalTensor<float> a; AscendC::Conv2D<float>(a, a, a);",
-        "inline.cpp:5: AscendC::Conv2D is not supported; " + LISTED,
+        "LocalTensor<float> a; AscendC::LoadUnzipIndex<float>(a, a);",
+        "inline.cpp:5: AscendC::LoadUnzipIndex is not supported; " + LISTED,
     ),
     "missing, unqualified": (
+        "LocalTensor<float> a; LoadDataUnzip(a, a);",
+        "inline.cpp:5: AscendC::LoadDataUnzip is not supported; " + LISTED,
+    ),
+    "missing, with a successor": (
         "LocalTensor<float> a; Conv2D(a, a, a, 3);",
-        "inline.cpp:5: AscendC::Conv2D is not supported; " + LISTED,
+        "inline.cpp:5: AscendC::Conv2D is not supported; use Mmad",
     ),
     "missing, as a type": (
         "} void f(const AscendC::Conv3D& x) {",

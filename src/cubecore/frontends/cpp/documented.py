@@ -40,8 +40,18 @@ def library_functions() -> Mapping[str, tuple[str, ...]]:
 @cache
 def of_2201() -> Mapping[str, str]:
     """Return the functions that architecture 3510 lacks by their pages, with what replaces each."""
-    lines = _section("of 2201 alone").splitlines()
-    return dict(line.split(": ", 1) for line in lines)
+    return _replacements("of 2201 alone")
+
+
+@cache
+def replaced() -> Mapping[str, str]:
+    """Return the functions that 2201 and 3510 lack by their pages, with what replaces each."""
+    return _replacements("replaced on both")
+
+
+def _replacements(title: str) -> dict[str, str]:
+    """Return the names of a section, each with its remedy."""
+    return dict(line.split(": ", 1) for line in _section(title).splitlines())
 
 
 def _section(title: str) -> str:

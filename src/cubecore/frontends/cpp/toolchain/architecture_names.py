@@ -25,7 +25,7 @@ def of_another_arch(text: str, name: str, arch: str, where: str) -> Exception | 
         full = f"AscendC::{gone}"
         return unable(full, f"{where}: {full} is of architecture 2201", of_2201().get(gone, ""))
     if arch == "3510":
-        return _lacking_conversion(name, where)
+        return _lacking_conversion(name, where) or _of_the_c_api_of_2201(name, where)
     remedy = "run it with --chip Ascend950PR_9589"
     if name in THREAD_VARIABLES:
         sentence = f"{where}: {name} is of threads (SIMT), which architecture 3510 runs"
@@ -34,6 +34,20 @@ def of_another_arch(text: str, name: str, arch: str, where: str) -> Exception | 
         return None
     full = name if name.islower() or name.startswith("__") else f"AscendC::{name}"
     return unable(full, f"{where}: {full} is of architecture 3510", remedy)
+
+
+def _of_the_c_api_of_2201(name: str, where: str) -> Exception | None:
+    """Return the refusal of a function of the C API whose name no function of 3510 has."""
+    from cubecore.frontends.capi.calls.binding import forms
+    from cubecore.frontends.cpp.toolchain.generated.capi_header import names
+
+    plain = name.removesuffix("_sync")
+    if plain not in names("2201") or plain in {*names("3510"), *of_3510()}:
+        return None
+    remedy = "run it with --chip Ascend910B3"
+    if forms(plain, "2201")[0].kind.carried:  # 3510's vector unit has no such call on memory
+        remedy = "use registers in a function with __simd_vf__"
+    return unable(name, f"{where}: {name} is of architecture 2201", remedy)
 
 
 _TYPE = r"(?:half|float|bfloat16|u?int\d+(?:x2)?|hif8|e\dm\d(?:x2)?)"

@@ -15,6 +15,7 @@ from cubecore.errors import (
     refuse,
     unable,
 )
+from cubecore.frontends.cpp.documented import replaced
 from cubecore.frontends.cpp.files import HERE, INCLUDE
 from cubecore.frontends.cpp.rewriting.definitions import defined_alike
 from cubecore.frontends.cpp.toolchain.api_names import is_missing
@@ -402,7 +403,7 @@ def _told(
         return elsewhere
     if is_missing(name):
         full = name if name.startswith(("asc_", "__")) else f"AscendC::{name}"
-        return unable(full, f"{where}: {full} is not supported", _NAMES)
+        return unable(full, f"{where}: {full} is not supported", replaced().get(name, _NAMES))
     if _OF_BUILD.fullmatch(name):
         remedy = f"-D {name}=... says what the operator's build does"
         return refuse(f"{where}: {name}", "be defined", "nothing", remedy)
