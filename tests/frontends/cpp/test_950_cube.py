@@ -54,6 +54,10 @@ BIASED = START.replace("t.b2, ", "t.b2, t.bias2, ")
 ARCH = "FixpipeParamsArch3510<CO2Layout::{}> p(N, M, M, {});"
 OUT = "Fixpipe<{0}, float, {1}>(t.cg, t.co, p);"
 ROWS = ARCH.format("ROW_MAJOR", "N")
+PACKED = (
+    "SetFmatrix(SetFMatrixBitModeParams({2}), FmatrixMode::FMATRIX_LEFT);"
+    "LoadData<TPosition::{0}2, TPosition::{0}1, half>(t.{1}2, t.{1}1, Load3DBitModeParam({2}))"
+)
 BODIES = {
     "rows": (np.float32, START.format("float") + ROWS + OUT.format("float", "CFG_ROW_MAJOR")),
     "by_default": (np.float32, START.format("float") + ROWS + "Fixpipe(t.cg, t.co, p);"),
@@ -133,6 +137,23 @@ BODIES = {
                 "K",
                 "LoadData(t.a2, t.a1, LoadData2DParamsV2(0, 0, 4, 2, 4, 2, true, 0));",
             ),
+            (
+                "packed_window",
+                "K - 16",
+                "Load2DBitModeParam left(LoadData2DParamsV2(0, 1, 2, 3, 2, 2, false, 0)), right;"
+                "right.SetKStartPosition(1); right.SetMStep(3); right.config0 |= uint64_t{3} << 40;"
+                "right.SetSrcStride(3); right.SetDstStride(right.GetSrcStride());"
+                "LoadData<TPosition::A2, TPosition::A1, half>(t.a2, t.a1, left);"
+                "LoadData<TPosition::B2, TPosition::B1, half>(t.b2, t.b1, right);",
+            ),
+            (
+                "stored_fractals",  # those of A from the second 16 of K on, as they lie in GM
+                "K - 16",
+                "PASS(MTE1, MTE2) LoadData(t.a1, t.ag, LoadData2DParamsV2(0, 1, 2, 3, 2, 3, false,"
+                "0)); PASS(MTE2, MTE1)"
+                "LoadData(t.a2, t.a1, LoadData2DParamsV2(0, 0, 2, 3, 3, 2, false, 0));"
+                "LoadData(t.b2, t.b1, LoadData2DParamsV2(0, 1, 3, 3, 3, 3, false, 0));",
+            ),
             *(
                 (
                     name,
@@ -143,16 +164,29 @@ BODIES = {
                     "left.channelSize = left.kExtension = K; right.l1W = right.mExtension = K;"
                     "right.channelSize = right.kExtension = N;"
                     f"{repeat} every; every.dstStride = M / 16; Set{setter}(every);"
-                    f"{load}(t.a2, t.a1, left); every.dstStride = N / 16; Set{setter}(every);"
-                    f"{load}(t.b2, t.b1, right);",
+                    f"{left}; every.dstStride = N / 16; Set{setter}(every); {right};",
                 )
-                for name, load, setter, repeat in (
-                    ("expanded", "LoadData", "LoadDataRepeat", "LoadDataRepeatParam"),
+                for name, left, right, setter, repeat in (
+                    (
+                        "expanded",
+                        "LoadData(t.a2, t.a1, left)",
+                        "LoadData(t.b2, t.b1, right)",
+                        "LoadDataRepeat",
+                        "LoadDataRepeatParam",
+                    ),
                     (
                         "with_stride",
-                        "LoadDataWithStride",
+                        "LoadDataWithStride(t.a2, t.a1, left)",
+                        "LoadDataWithStride(t.b2, t.b1, right)",
                         "LoadDataRepeatWithStride",
                         "LoadDataRepeatParamWithStride",
+                    ),
+                    (
+                        "packed",
+                        PACKED.format("A", "a", "left"),
+                        PACKED.format("B", "b", "right"),
+                        "LoadDataRepeat",
+                        "LoadDataRepeatParam",
                     ),
                 )
             ),
@@ -205,8 +239,12 @@ def test_windows_of_fractals_are_loaded_as_they_are_or_turned():
     a, b = (rng.integers(-4, 5, shape).astype(np.float16) for shape in ((M, K), (N, K)))
     rest = np.zeros(N, np.float32), np.zeros(N, np.uint64)
     c = np.zeros((M, N), np.float32)
-    assert module().window[1](a, b, *rest, c).findings == ()
-    assert np.array_equal(c, a[:, 16:].astype(np.float32) @ b[:, 16:].T.astype(np.float32))
+    want = a[:, 16:].astype(np.float32) @ b[:, 16:].T.astype(np.float32)
+    stored = np.ascontiguousarray(a.reshape(M, K // 16, 16).transpose(1, 0, 2)).reshape(M, K)
+    for name, left in (("window", a), ("packed_window", a), ("stored_fractals", stored)):
+        c[:] = 0
+        assert getattr(module(), name)[1](left, b, *rest, c).findings == (), name
+        assert np.array_equal(c, want), name
     turned = np.ascontiguousarray(a.T).reshape(K, M)
     fractals = turned.reshape(K, M // 16, 16).transpose(1, 0, 2)  # as L1 has K rows of M
     given = fractals.reshape(K // 16, M, 16).transpose(1, 0, 2).reshape(M, K)  # by the load's way
@@ -214,7 +252,7 @@ def test_windows_of_fractals_are_loaded_as_they_are_or_turned():
     assert np.array_equal(c, a.astype(np.float32) @ b.T.astype(np.float32))
 
 
-@pytest.mark.parametrize("name", ["expanded", "with_stride"])
+@pytest.mark.parametrize("name", ["expanded", "with_stride", "packed"])
 def test_operands_are_loaded_as_maps_of_one_row(name):
     """Parts of K lie as far apart in L0 as the repetition's dstStride says; B comes as K x N."""
     rng = np.random.default_rng(6)

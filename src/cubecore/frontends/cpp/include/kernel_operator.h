@@ -66,6 +66,7 @@
 #include <cubecore/system/prints.h>
 #if __NPU_ARCH__ == 3510
 #include <cubecore/basic/bitwise_3510.h>
+#include <cubecore/cube/bit_modes.h>
 #include <cubecore/cube/mx.h>
 #include <cubecore/math/limits.h>
 #include <cubecore/system/atomics.h>

@@ -191,9 +191,24 @@ inline void DataCopyPadUB2GMImpl(T* dst, T* src, const P& params, CUBECORE_AT) {
   DataCopyPad(to, from, params, at);
 }
 
-template <typename T>
+template <typename T, bool enableSmallC0 = false>
 inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& p,
                      CUBECORE_AT) {
+  static_assert(cubecore::is_950 || !enableSmallC0,
+                "DataCopy.enableSmallC0 must be false but on Ascend 950, got true");
+  if constexpr (enableSmallC0) {
+    using cubecore::named;
+    if (p.ndNum == 0 || p.nValue == 0 || p.dValue == 0) return;
+    constexpr uint64_t size = sizeof(PrimT<T>);
+    detail::set_nz_para(p.ndNum, p.dstNzNStride, p.dstNzC0Stride,
+                        p.dstNzMatrixStride * size / ONE_BLK_SIZE, at);
+    cubecore::issue("copy_gm_to_cbuf_multi_nd2nz_v2", at, detail::as_bytes(dst),
+                    detail::as_bytes(src), named("n_value", p.nValue), named("d_value", p.dValue),
+                    named("loop1_src_stride", p.srcDValue * size),
+                    named("loop4_src_stride", p.srcNdMatrixStride * size),
+                    named("smallc0_en", true));
+    return;
+  }
   constexpr uint32_t width = ONE_BLK_SIZE / sizeof(PrimT<T>) * (std::is_same_v<T, int4b_t> ? 2 : 1);
   const uint32_t apart = p.dstNzNStride > 1 ? p.dstNzNStride : 1;
   if (p.ndNum > 0 && p.nValue > 0 && p.dValue > width && p.dstNzC0Stride % apart == 0)
@@ -203,6 +218,40 @@ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, cons
                   p.nValue, p.dValue, p.srcNdMatrixStride, p.srcDValue, p.dstNzC0Stride,
                   p.dstNzNStride, p.dstNzMatrixStride);
 }
+
+#if __NPU_ARCH__ == 3510
+// Page "DataCopy（UBToGM随路转换NZ2ND搬运）", of software: a store for each 16 columns of a matrix.
+template <typename T>
+inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
+                     const Nz2NdParamsFull& p, CUBECORE_AT) {
+  constexpr uint32_t width = 16, square = width * width, bytes = width * sizeof(PrimT<T>);
+  if (!cubecore::within("DataCopy", "ndNum", p.ndNum, 0, 4095, at) ||
+      !cubecore::within("DataCopy", "nValue", p.nValue, 1, 8192, at) ||
+      !cubecore::within("DataCopy", "dValue", p.dValue, 1, 8192, at) ||
+      !cubecore::within("DataCopy", "srcNdMatrixStride", p.srcNdMatrixStride, 1, 512, at) ||
+      !cubecore::within("DataCopy", "srcNStride", p.srcNStride, 0, 4096, at) ||
+      !cubecore::within("DataCopy", "dstDStride", p.dstDStride, 1, 65535, at) ||
+      !cubecore::within("DataCopy", "dstNdMatrixStride", p.dstNdMatrixStride, 1, 65535, at))
+    return;
+  if (p.dValue % width != 0)
+    cubecore_refuse("Nz2NdParamsFull.dValue", "be a multiple of 16",
+                    detail::Digits(p.dValue, "").text, &at);
+  DataCopyExtParams rows;
+  rows.blockLen = bytes;
+  rows.dstStride = (int64_t{p.dstDStride} - width) * int64_t{sizeof(PrimT<T>)};
+  constexpr uint32_t most = 4095;  // rows of a store
+  for (uint32_t matrix = 0; matrix < p.ndNum; ++matrix)
+    for (uint32_t column = 0; column < p.dValue / width; ++column)
+      for (uint32_t row = 0; row < p.nValue; row += most) {
+        rows.blockCount = static_cast<uint16_t>(p.nValue - row < most ? p.nValue - row : most);
+        DataCopyPad<T, PaddingMode::Compact>(
+            dst[matrix * p.dstNdMatrixStride + uint64_t{row} * p.dstDStride + column * width],
+            src[matrix * p.srcNdMatrixStride * square + column * p.srcNStride * width +
+                row * width],
+            rows, at);
+      }
+}
+#endif
 
 namespace detail {
 

@@ -107,4 +107,14 @@ struct Nd2NzParams {
                  dstNzMatrixStride)
 };
 
+#if __NPU_ARCH__ == 3510
+// Distances at the source count 16 elements, 256 between matrices; those at the target elements.
+struct Nz2NdParamsFull {
+  uint16_t ndNum = 0, nValue = 0, dValue = 0, srcNdMatrixStride = 0, srcNStride = 0, dstDStride = 0,
+      dstNdMatrixStride = 0;
+  CUBECORE_TAKES(ndNum, nValue, dValue, srcNdMatrixStride, srcNStride, dstDStride,
+                 dstNdMatrixStride)
+};
+#endif
+
 }  // namespace AscendC

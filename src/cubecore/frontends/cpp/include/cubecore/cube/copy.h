@@ -4,6 +4,8 @@
 // "DataCopy（UBToL1连续数据搬运）" and its kin, "DataCopyL1ToUB（L1到UB数据搬运）".
 #pragma once
 
+#include <cstdio>
+
 #include "cubecore/basic/params.h"
 #include "cubecore/basic/tensors.h"
 #include "cubecore/cube/params.h"
@@ -21,6 +23,14 @@ inline void byte_runs(const char* call, const D& dst, const S& src, const DataCo
                   cubecore::named("len_burst", p.blockLen * block),
                   cubecore::named("src_stride", (p.blockLen + p.srcStride) * block),
                   cubecore::named("dst_stride", (p.blockLen + p.dstStride) * block));
+}
+
+// The register of copies to NZ on architecture 3510: how many matrices, and where rows, columns and
+// matrices go, in steps of 32 B.
+inline void set_nz_para(uint16_t matrices, uint16_t rows, uint16_t columns, uint64_t apart,
+                        const cubecore::Where& at) {
+  cubecore::issue("asc_set_gm2l1_nz_para", at,
+                  matrices | uint64_t{rows} << 16 | uint64_t{columns} << 32 | apart << 48);
 }
 
 constexpr uint32_t ceil_of(uint64_t value, uint32_t unit) {
@@ -145,6 +155,73 @@ inline cubecore::Pointer as_bytes(const T& tensor) {
 }  // namespace detail
 
 #if __NPU_ARCH__ == 3510
+namespace detail {
+
+// From an AIV's UB to its AIC's L1 in NZ: a copy for each 32 B of a row, or for each row where there
+// are fewer. The library turns rows in UB that it takes for itself, at no documented address: what
+// is not whole blocks needs that.
+inline void into_nz(cubecore::Pointer dst, cubecore::Pointer src, uint32_t rows, int64_t row_bytes,
+                    int64_t pitch, const Nd2NzParams& p, const cubecore::Where& at) {
+  constexpr int64_t block = 32;
+  if (row_bytes % block != 0 || pitch % block != 0) {
+    char got[64];
+    std::snprintf(got, sizeof(got), "%lld B, %lld B apart", static_cast<long long>(row_bytes),
+                  static_cast<long long>(pitch));
+    cubecore_refuse("Nd2NzParams", "have rows of whole 32 B that begin at multiples of 32 B", got,
+                    &at);
+  }
+  const int64_t columns = row_bytes / block;
+  const bool by_rows = rows < columns;
+  const int64_t src_step = by_rows ? pitch : block, src_inner = by_rows ? block : pitch;
+  const int64_t down = p.dstNzNStride * block, across = p.dstNzC0Stride * block;
+  const int64_t dst_step = by_rows ? down : across, dst_inner = by_rows ? across : down;
+  for (int64_t n = 0; n < (by_rows ? rows : columns); ++n) {
+    cubecore::Pointer to = dst, from = src;
+    to.address += n * dst_step;
+    from.address += n * src_step;
+    cubecore::issue("asc_copy_ub2l1", at, to, from, by_rows ? columns : rows, 1,
+                    src_inner / block - 1, dst_inner / block - 1);
+  }
+}
+
+inline bool in_range(const Nd2NzParams& p, const cubecore::Where& at) {
+  return cubecore::within("DataCopy", "ndNum", p.ndNum, 1, 1, at) &&
+         cubecore::within("DataCopy", "nValue", p.nValue, 1, 16384, at) &&
+         cubecore::within("DataCopy", "dValue", p.dValue, 1, 65535, at) &&
+         cubecore::within("DataCopy", "srcDValue", p.srcDValue, 1, 65535, at) &&
+         cubecore::within("DataCopy", "dstNzC0Stride", p.dstNzC0Stride, 1, 16384, at) &&
+         cubecore::within("DataCopy", "dstNzNStride", p.dstNzNStride, 1, 16384, at);
+}
+
+}  // namespace detail
+
+// Page "DataCopy（UBToL1随路转换-ND2NZ搬运）": one matrix.
+template <typename T>
+inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const Nd2NzParams& p,
+                     CUBECORE_AT) {
+  constexpr int64_t size = sizeof(PrimT<T>);
+  if (!detail::in_range(p, at)) return;
+  detail::into_nz(dst.pointer(), src.pointer(), p.nValue, p.dValue * size, p.srcDValue * size, p,
+                  at);
+}
+
+// Page "DataCopyPad（UBToL1非对齐数据搬运）": runs of UB that become rows; between the two copies a run
+// begins every blockLen + dstStride bytes, as the rows must.
+template <typename T>
+inline void DataCopyPad(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                        const DataCopyExtParams& dataCopyParams, const Nd2NzParams& p,
+                        CUBECORE_AT) {
+  constexpr int64_t size = sizeof(PrimT<T>), block = 32;
+  const int64_t length = dataCopyParams.blockLen;
+  if (!detail::in_range(p, at)) return;
+  if (p.srcDValue * size != length + dataCopyParams.dstStride || p.dValue * size > length ||
+      p.nValue > dataCopyParams.blockCount)
+    cubecore_refuse("DataCopyPad.nd2nzParams", "take its rows from the runs, one from each",
+                    "others", &at);
+  const int64_t pitch = (length + block - 1) / block * block + dataCopyParams.srcStride * block;
+  detail::into_nz(dst.pointer(), src.pointer(), p.nValue, p.dValue * size, pitch, p, at);
+}
+
 // From an AIC's L1 to the UB of one of its AIVs; the length is rounded down to 32 B.
 template <typename T, uint8_t subBlockId = 0>
 inline void DataCopyL1ToUB(const LocalTensor<T>& dst, const LocalTensor<T>& src,

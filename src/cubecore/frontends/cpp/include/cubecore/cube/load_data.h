@@ -1,7 +1,7 @@
 // Loads of the Cube's operands. Pages: "LoadData（2D矩阵搬运）", "LoadData（GMToL1-2D矩阵搬运）",
 // "LoadData（卷积数据搬运）", LoadDataWithTranspose, LoadDataWithSparse, Fill, SetFmatrix,
 // SetLoadDataPaddingValue, SetLoadDataRepeat, SetLoadDataBoundary; on 950 LoadDataWithStride,
-// SetLoadDataRepeatWithStride.
+// SetLoadDataRepeatWithStride, "LoadData（GMToL1-2D矩阵搬运V2）".
 #pragma once
 
 #include "cubecore/basic/tensors.h"
@@ -74,6 +74,26 @@ inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                   named("k_step", p.kStep), named("src_stride", p.srcStride),
                   named("dst_stride", p.dstStride));
 }
+
+#if __NPU_ARCH__ == 3510
+// Page "LoadData（GMToL1-2D矩阵搬运V2）": mStep fractals in a row for each 32 B of K.
+template <typename T>
+inline void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
+                     const LoadData2DParamsV2& p, CUBECORE_AT) {
+  if (p.ifTranspose)
+    cubecore_refuse("LoadData2DParamsV2.ifTranspose", "be false for a load from GM", "true", &at);
+  if (!cubecore::within("LoadData", "mStep", p.mStep, 0, 255, at) ||
+      !cubecore::within("LoadData", "kStep", p.kStep, 0, 255, at) || p.mStep == 0 || p.kStep == 0)
+    return;
+  const int64_t first = int64_t{p.kStartPosition} * p.srcStride + p.mStartPosition;
+  for (int64_t k = 0; k < p.kStep; ++k) {
+    cubecore::Pointer to = dst.pointer(), from = src.pointer();
+    to.address += k * p.dstStride * BYTE_PER_FRACTAL;
+    from.address += (first + k * p.srcStride) * BYTE_PER_FRACTAL;
+    cubecore::issue("asc_copy_gm2l1", at, to, from, p.mStep * BYTE_PER_FRACTAL);
+  }
+}
+#endif
 
 template <typename T>
 inline void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,

@@ -2,6 +2,7 @@
 // MmadMx, LoadData_2D_MX, "DataCopy（GMToL1随路转换-DN2NZ搬运）".
 #pragma once
 
+#include "cubecore/cube/copy.h"
 #include "cubecore/cube/load_data.h"
 #include "cubecore/cube/mmad.h"
 
@@ -32,10 +33,8 @@ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, cons
   using cubecore::named;
   if (p.dnNum == 0 || p.nValue == 0 || p.dValue == 0) return;
   constexpr uint64_t size = sizeof(PrimT<T>);
-  const uint64_t matrix = p.dstNzMatrixStride * size / ONE_BLK_SIZE;
-  cubecore::issue("asc_set_gm2l1_nz_para", at,
-                  p.dnNum | uint64_t{p.dstNzNStride} << 16 | uint64_t{p.dstNzC0Stride} << 32 |
-                      matrix << 48);
+  detail::set_nz_para(p.dnNum, p.dstNzNStride, p.dstNzC0Stride,
+                      p.dstNzMatrixStride * size / ONE_BLK_SIZE, at);
   cubecore::issue("copy_gm_to_cbuf_multi_dn2nz", at, detail::as_bytes(dst), detail::as_bytes(src),
                   named("n_value", p.nValue), named("d_value", p.dValue),
                   named("loop1_src_stride", p.srcDValue * size),

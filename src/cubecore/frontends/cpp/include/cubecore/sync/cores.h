@@ -97,6 +97,34 @@ inline void SyncAll(CUBECORE_AT) {
     CrossCoreWaitFlag(detail::TO_AIVS, at);
   }
 }
+#if __NPU_ARCH__ == 3510
+struct SyncAllConfig {
+  pipe_t triggerPipe;
+  pipe_t waitPipe;
+};
+constexpr SyncAllConfig DEFAULT_SYNC_ALL_CONFIG = {PIPE_ALL, PIPE_ALL};
+
+// One pipe of each AIV signals when it is done, and one waits; PIPE_ALL is a barrier, or a wait of
+// the scalar unit.
+template <bool isAIVOnly, const SyncAllConfig& config>
+inline void SyncAll(CUBECORE_AT) {
+  constexpr auto is_allowed = [](pipe_t pipe) {
+    return pipe == PIPE_MTE2 || pipe == PIPE_MTE3 || pipe == PIPE_ALL;
+  };
+  static_assert(is_allowed(config.triggerPipe) && is_allowed(config.waitPipe),
+                "SyncAllConfig's pipes must be PIPE_MTE2, PIPE_MTE3 or PIPE_ALL, got another");
+  if (!isAIVOnly || cubecore_launch()->is_cube) {
+    SyncAll<isAIVOnly>(at);
+    return;
+  }
+  detail::require_at_once("SyncAll", at);
+  constexpr bool all = config.triggerPipe == PIPE_ALL;
+  if (all) detail::barrier(PIPE_ALL, at);
+  CrossCoreSetFlag<0, all ? PIPE_MTE3 : config.triggerPipe>(detail::ALL_AIVS, at);
+  CrossCoreWaitFlag<0, config.waitPipe == PIPE_ALL ? PIPE_S : config.waitPipe>(detail::ALL_AIVS,
+                                                                              at);
+}
+#endif
 // The form with workspaces, which the hardware's flags make unnecessary here.
 template <bool isAIVOnly = true>
 inline void SyncAll(const GlobalTensor<int32_t>&, const LocalTensor<int32_t>&,
@@ -181,7 +209,9 @@ template <typename T>
 inline void DataCachePreload(const GlobalTensor<uint64_t>&, const T) {}
 
 // Pages SetNextTaskStart, WaitPreTaskEnd: sub-kernels that overlap; a launch here is one kernel.
+template <pipe_t AIV_PIPE = PIPE_MTE3, pipe_t AIC_PIPE = PIPE_FIX, bool FORCE = false>
 inline void SetNextTaskStart() {}
+template <bool FORCE = false>
 inline void WaitPreTaskEnd() {}
 
 template <MemDsbT arg0 = MemDsbT::ALL>
