@@ -127,7 +127,7 @@ class JudgedBatch(Presented):
 
     @property
     def speed(self) -> str:
-        """How many were judged now, and how fast."""
+        """Submissions judged now, and their rate."""
         reused = plural(len(self.requests) - self.judged, "verdict")
         if not self.judged:
             return f"nothing new to judge; {reused} reused"
