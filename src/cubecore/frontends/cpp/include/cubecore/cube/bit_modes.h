@@ -153,7 +153,7 @@ inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                      const Load3DBitModeParam& p, CUBECORE_AT) {
   detail::require_positions<Dst, Src>(dst.memory(), at);
   detail::load_window(
-      dst, src,
+      dst.memory() == detail::in_l0a, dst.pointer(), src.pointer(),
       {p.GetKExtension(), p.GetMExtension(), p.GetKStartPt(), p.GetMStartPt(), p.GetStrideW(),
        p.GetStrideH(), p.GetFilterW(), p.GetFilterH(), p.GetDilationFilterW(),
        p.GetDilationFilterH(), p.GetFilterSizeW(), p.GetFilterSizeH(), p.GetTranspose(),

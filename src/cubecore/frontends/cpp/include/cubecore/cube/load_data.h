@@ -175,10 +175,8 @@ struct Window {
   uint16_t channels;
 };
 
-template <typename T>
-inline void load_window(const LocalTensor<T>& dst, const LocalTensor<T>& src, const Window& w,
-                        const cubecore::Where& at) {
-  bool left = dst.memory() == in_l0a;
+inline void load_window(bool left, const cubecore::Pointer& dst, const cubecore::Pointer& src,
+                        const Window& w, const cubecore::Where& at) {
   bool nothing = w.channels == 0 || w.k == 0 || w.m == 0 || (w.filter_w == 0 && !w.wide) ||
                  (w.filter_h == 0 && !w.high);
   if (nothing || !cubecore::within("LoadData", "mStartPt", w.m_at, 0, 32767, at)) return;
@@ -187,7 +185,7 @@ inline void load_window(const LocalTensor<T>& dst, const LocalTensor<T>& src, co
 #else
   const char* name = left ? "img2colv2_cbuf_to_ca" : "img2colv2_cbuf_to_cb";
 #endif
-  cubecore::issue(name, at, dst.pointer(), src.pointer(), w.k, w.m, w.k_at, w.m_at, w.stride_w, w.stride_h, w.filter_w,
+  cubecore::issue(name, at, dst, src, w.k, w.m, w.k_at, w.m_at, w.stride_w, w.stride_h, w.filter_w,
                   w.filter_h, w.dilation_w, w.dilation_h, w.wide, w.high, left && w.transpose,
                   w.right, w.channels);
 }
@@ -202,7 +200,7 @@ inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
     SetFmatrix(p.l1H, p.l1W, p.padList,
                p.fMatrixCtrl ? FmatrixMode::FMATRIX_RIGHT : FmatrixMode::FMATRIX_LEFT, at);
   if constexpr (defaultConfig.isSetPadding) SetLoadDataPaddingValue(p.padValue, at);
-  detail::load_window(dst, src,
+  detail::load_window(dst.memory() == detail::in_l0a, dst.pointer(), src.pointer(),
                       {p.kExtension, p.mExtension, p.kStartPt, p.mStartPt, p.strideW, p.strideH,
                        p.filterW, p.filterH, p.dilationFilterW, p.dilationFilterH, p.filterSizeW,
                        p.filterSizeH, p.enTranspose, p.fMatrixCtrl, p.channelSize},
@@ -223,7 +221,7 @@ inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
   auto part = [](uint64_t word, uint32_t shift) { return static_cast<uint16_t>(word >> shift); };
   auto byte = [](uint64_t word, uint32_t shift) { return static_cast<uint8_t>(word >> shift); };
   uint64_t e = p.extConfig, f = p.filterConfig;
-  detail::load_window(dst, src,
+  detail::load_window(dst.memory() == detail::in_l0a, dst.pointer(), src.pointer(),
                       {part(e, 0), part(e, 16), part(e, 32), part(e, 48), byte(f, 0), byte(f, 8),
                        byte(f, 16), byte(f, 24), byte(f, 32), byte(f, 40), p.filterSizeW,
                        p.filterSizeH, p.enTranspose, p.fMatrixCtrl, p.channelSize},

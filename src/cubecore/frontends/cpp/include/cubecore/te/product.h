@@ -2,7 +2,7 @@
 // "Copy（L0C到GM数据搬运）", quant_pre, relu_pre, f32_channel_split, batch_copy.
 #pragma once
 
-#include "cubecore/te/load.h"
+#include "cubecore/te/images.h"
 
 namespace AscendC::Te {
 
@@ -78,8 +78,12 @@ inline void copy(const Atom& atom, const D& dst, const S& src, const Where& at) 
   if constexpr (batched<S> && batched<D>) {
     const int64_t count = number(std::get<0>(src.Shape()));
     for (int64_t n = 0; n < count; ++n) copy(atom, one_of_batch(dst, n), one_of_batch(src, n), at);
+  } else if constexpr (std::is_same_v<O, CopyGM2L1> && is_map<D>) {
+    map_to_l1(dst, src, at);
   } else if constexpr (std::is_same_v<O, CopyGM2L1>) {
     gm_to_l1(dst, src, at);
+  } else if constexpr (std::is_same_v<O, CopyL12L0A> && is_map<S>) {
+    windows_to_l0a(dst, src, bound<Img2ColParams<element_of<D>>>(atom.held), at);
   } else if constexpr (Std::is_one_of_v<O, CopyL12L0A, CopyL12L0B>) {
     into_l0(dst, src, at);
   } else if constexpr (std::is_same_v<O, CopyL12L0ScaleA>) {
