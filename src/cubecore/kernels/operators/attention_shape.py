@@ -123,7 +123,7 @@ class AttentionShape:
 
     @property
     def l1_places(self) -> Mapping[str, tuple[int, int]]:
-        """Where Q lies in L1, and slots of K_j, V_j and P_j: the first byte, and bytes of each.
+        """Places in L1 of Q, and of slots of K_j, V_j and P_j: the first byte, and bytes of each.
 
         There are slots so that one is loaded while another one is multiplied.
         """

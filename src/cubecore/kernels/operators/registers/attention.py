@@ -39,7 +39,7 @@ from cubecore.kernels.operators.registers.attention_rows import AttentionBuffers
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS
 
 _OF_AIVS = tuple(part * CROSS_CORE_FLAGS for part in range(AIVS))
-"""What an AIC adds to a flag of mode 4 for each AIV."""
+"""Added by an AIC to a flag of mode 4 for each AIV."""
 
 
 def register_attention(shape: AttentionShape, chip: Chip, cores: int | None = None) -> Launch:
