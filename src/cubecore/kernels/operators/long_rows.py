@@ -47,7 +47,7 @@ _FLOAT, _INT8 = element_type("float32"), element_type("int8")
 
 @dataclass(frozen=True, slots=True)
 class PieceSteps:
-    """What a pass does to a piece of a row, each value in one of `count` tiles of float32.
+    """Steps of a pass over a piece of a row, each value in one of `count` tiles of float32.
 
     `loaded` are inputs and vectors, `computed` are steps in their order.
     """
@@ -109,7 +109,7 @@ class RowPieces:
 
     @cached_property
     def buffers(self) -> DoubleBuffers:
-        """What MTE2 brings and MTE3 stores, of a piece and of the next one."""
+        """Buffers of what MTE2 brings and MTE3 stores, of a piece and of the next one."""
         function, problem = self.function, self.problem
         names = [f"x{n}" for n in range(function.arrays)]
         names += ["y", *["sum"] * function.last]

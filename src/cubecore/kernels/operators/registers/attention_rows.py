@@ -24,7 +24,7 @@ _STAT_BYTES = DATA_BLOCK_BYTES
 
 @dataclass(frozen=True)
 class AttentionBuffers:
-    """Where an AIV's parts lie in UB; an AIC writes there, too."""
+    """Places of an AIV's parts in UB; an AIC writes there, too."""
 
     shape: AttentionShape
 
