@@ -10,9 +10,9 @@ CHIP = "Ascend950PR_9589"
 BEFORE = """
 #include "tensor_api/tensor.h"
 using namespace AscendC::Te;
-constexpr uint32_t H = 5, W = 6, C = 32, K = 3 * 2 * C, N = 16, OUT_H = 3, M = OUT_H * 7;
-template <typename Layout>
-inline void convolve(GM_ADDR x, GM_ADDR w, GM_ADDR z, const Layout& layout, uint16_t m) {
+constexpr uint32_t H = 5, W = 7, C = 32, K = 3 * 2 * C, N = 32, OUT_H = 3, M = OUT_H * 8;
+template <typename In, typename Out>
+inline void convolve(GM_ADDR x, GM_ADDR w, GM_ADDR z, const In& in, const Out& out, uint16_t m) {
   KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
   __cbuf__ half l1[C * H * W];
   __cbuf__ half l1w[K * N];
@@ -24,7 +24,7 @@ inline void convolve(GM_ADDR x, GM_ADDR w, GM_ADDR z, const Layout& layout, uint
   auto left = MakeTensor(MakeMemPtr(l0a), MakeFrameLayout<NZLayoutPtn, half>(M, K));
   auto right = MakeTensor(MakeMemPtr(l0b), MakeFrameLayout<ZNLayoutPtn, half>(K, N));
   auto sums = MakeTensor(MakeMemPtr(l0c), MakeFrameLayout<NZLayoutPtn>(M, N));
-  Copy(MakeCopy(CopyGM2L1{}), map, MakeTensor(MakeMemPtr((__gm__ half*)x), layout));
+  Copy(MakeCopy(CopyGM2L1{}), map, MakeTensor(MakeMemPtr((__gm__ half*)x), in));
   Copy(MakeCopy(CopyGM2L1{}), filters,
        MakeTensor(MakeMemPtr((__gm__ half*)w), MakeFrameLayout<NDExtLayoutPtn>(K, N)));
   PipeBarrier<PIPE_ALL>();
@@ -42,49 +42,56 @@ inline void convolve(GM_ADDR x, GM_ADDR w, GM_ADDR z, const Layout& layout, uint
   Mmad(MakeMmad(MmadOperation{}).with(AscendC::Te::MmadParams(M, N, K, 0, true)), sums, left,
        right);
   PipeBarrier<PIPE_ALL>();
-  Copy(MakeCopy(CopyL0C2GM{}),
-       MakeTensor(MakeMemPtr((__gm__ float*)z), MakeFrameLayout<NDExtLayoutPtn>(M, N)), sums);
+  Copy(MakeCopy(CopyL0C2GM{}), MakeTensor(MakeMemPtr((__gm__ float*)z), out), sums);
 }
 """
-LAYOUTS = {  # a layout, the map of C x H x W in it, and the rows that are loaded
+LAYOUTS = {  # of both maps, and their axes (parts, channels, rows, columns) as stored
     "parts": (
         "MakeFrameLayout<NC1HWC0LayoutPtn>(1, C / 16, H, W, 16)",
-        (2, 16, 5, 6),
+        "MakeFrameLayout<NC1HWC0LayoutPtn>(1, N / 16, OUT_H, 8, 16)",
         (0, 2, 3, 1),
     ),
-    "pixels": ("MakeFrameLayout<NHWCLayoutPtn>(1, H, W, C)", (32, 5, 6), (1, 2, 0)),
-    "channels": ("MakeFrameLayout<NCHWLayoutPtn>(1, C, H, W)", (32, 5, 6), (0, 1, 2)),
+    "pixels": (
+        "MakeFrameLayout<NHWCLayoutPtn>(1, H, W, C)",
+        "MakeFrameLayout<NHWCLayoutPtn>(1, OUT_H, 8, N)",
+        (2, 3, 0, 1),
+    ),
+    "channels": (
+        "MakeFrameLayout<NCHWLayoutPtn>(1, C, H, W)",
+        "MakeFrameLayout<NCHWLayoutPtn>(1, N, OUT_H, 8)",
+        (0, 1, 2, 3),
+    ),
 }
 
 
 @pytest.fixture(scope="module")
 def built():
-    bodies = {name: f"convolve(x, w, z, {row[0]}, M);" for name, row in LAYOUTS.items()}
-    bodies["none"] = f"convolve(x, w, z, {LAYOUTS['parts'][0]}, 0);"
+    bodies = {name: f"convolve(x, w, z, {row[0]}, {row[1]}, M);" for name, row in LAYOUTS.items()}
+    bodies["none"] = f"convolve(x, w, z, {LAYOUTS['parts'][0]}, {LAYOUTS['parts'][1]}, 0);"
     return kernels(bodies, "GM_ADDR x, GM_ADDR w, GM_ADDR z", BEFORE, chip=CHIP)
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_a_convolution_of_a_padded_map(built, name):
-    """Filters of 3 x 2 over 5 x 6 pixels and a border of twos; K is 16 channels of each pixel."""
+    """Filters of 3 x 2 over 5 x 7 pixels and a border of twos; K is 16 channels of each pixel."""
     rng = np.random.default_rng(5)
-    pixels = rng.integers(-4, 5, (32, 5, 6)).astype(np.float16)
-    filters = rng.integers(-4, 5, (2, 3, 2, 16, 16)).astype(np.float16)
-    _, shape, order = LAYOUTS[name]
-    z = np.zeros((21, 16), np.float32)
-    stored = np.ascontiguousarray(pixels.reshape(shape).transpose(order))
+    pixels = rng.integers(-4, 5, (32, 5, 7)).astype(np.float16)
+    filters = rng.integers(-4, 5, (2, 3, 2, 16, 32)).astype(np.float16)
+    order = LAYOUTS[name][2]
+    z = np.zeros(32 * 24, np.float32)
+    stored = np.ascontiguousarray(pixels.reshape(2, 16, 5, 7).transpose(order))
     run = getattr(built, name)[1](stored, filters, z)
     assert [finding.message for finding in run.findings] == []
     padded = np.pad(pixels.astype(np.float32), ((0, 0), (1, 1), (1, 1)), constant_values=2)
-    parts = padded.reshape(2, 16, 7, 8)
-    expected = np.zeros((3, 7, 16), np.float32)
-    for row, column in np.ndindex(3, 7):
+    parts = padded.reshape(2, 16, 7, 9)
+    expected = np.zeros((32, 3, 8), np.float32)
+    for row, column in np.ndindex(3, 8):
         window = parts[:, :, 2 * row : 2 * row + 3, column : column + 2]
-        expected[row, column] = np.einsum("pchw,phwcn->n", window, filters.astype(np.float32))
-    assert np.array_equal(z.reshape(3, 7, 16), expected)
+        expected[:, row, column] = np.einsum("pchw,phwcn->n", window, filters.astype(np.float32))
+    assert np.array_equal(z, expected.reshape(2, 16, 3, 8).transpose(order).ravel())
 
 
 def test_no_windows_leave_l0a_unwritten(built):
-    x, w = np.zeros(960, np.float16), np.zeros(3072, np.float16)
-    run = built.none[1](x, w, np.zeros((21, 16), np.float32))
+    x, w = np.zeros(1120, np.float16), np.zeros(6144, np.float16)
+    run = built.none[1](x, w, np.zeros((24, 32), np.float32))
     assert "uninitialised" in {finding.id for finding in run.findings}

@@ -32,24 +32,46 @@ constexpr const char* conversion(bool scaled, bool column, bool hybrid) {
   return nullptr;
 }
 
-// A tile of L0C to global memory; NZ where the target has fractals.
+// The matrix that a target is: elements from one stored row, column or column of fractals to the
+// next. The pixels of a map are rows, its channels columns.
+struct Target {
+  int64_t m, n, pitch;
+  bool rows;
+};
+template <typename D>
+constexpr Target target_of(const D& dst) {
+  using P = pattern_of<D>;
+  if constexpr (Std::is_one_of_v<P, NHWCLayoutPtn, NCHWLayoutPtn, NC1HWC0LayoutPtn>) {
+    constexpr bool by_pixels = std::is_same_v<P, NHWCLayoutPtn>;
+    constexpr size_t h = by_pixels ? 1 : 2, c = by_pixels ? 3 : 1;
+    int64_t channels = size_of<c>(dst);
+    if constexpr (is_map<D>) channels *= size_of<4>(dst);
+    return {size_of<h>(dst) * size_of<h + 1>(dst), channels, step_of<by_pixels ? 2 : 1>(dst),
+            by_pixels};
+  } else {
+    const bool rows = !std::is_same_v<P, NZLayoutPtn> && stored_by_rows(dst);
+    return {total<0>(dst), total<1>(dst), rows ? stride<0, 1>(dst) : stride<1, 1>(dst), rows};
+  }
+}
+
+// A tile of L0C to global memory; NZ where the target has fractals or parts of channels.
 template <typename Trait, typename D, typename S>
 inline void out_of_l0c(const D& dst, const S& src, const FixpipeParams& p, const char* quant,
                        const Where& at) {
   constexpr CopyL0C2GMTrait trait = Trait::value;
-  constexpr bool fractal = Std::is_one_of_v<pattern_of<D>, NZLayoutPtn>;
-  static_assert(fractal || plain_matrix<D>, "Copy from L0C must have a target of its page");
+  using P = pattern_of<D>;
+  constexpr bool fractal = Std::is_one_of_v<P, NZLayoutPtn, NC1HWC0LayoutPtn>;
+  static_assert(fractal || plain_matrix<D> || Std::is_one_of_v<P, NHWCLayoutPtn, NCHWLayoutPtn>,
+                "Copy from L0C must have a target of its page");
   if (quant == nullptr)
     cubecore_refuse("Copy.dst", "have a type that fixpipe converts to", "another", &at);
-  const bool rows = !fractal && stored_by_rows(dst);
+  const auto [m, n, pitch, rows] = target_of(dst);
   if (rows)
     cubecore::issue_raw("set_nd_para_v2", at, named("nd_num", 1), named("src_nd_stride", 0),
                         named("dst_nd_stride", 1));
   else if (!fractal)
     cubecore::issue_raw("set_channel_para", at, uint64_t{1} << 48);
-  const int64_t n = total<1>(dst), m = total<0>(dst);
   if (n == 0 || m == 0) return;
-  const int64_t pitch = fractal || !rows ? stride<1, 1>(dst) : stride<0, 1>(dst);
   cubecore::issue_raw("copy_matrix_cc_to_gm_v2", at, dst.operand(), src.operand(),
                       named("n_size", n), named("m_size", m), named("dst_stride", pitch),
                       named("src_stride", stride<1, 1>(src) / 16), named("unit_flag", p.unitFlag),
