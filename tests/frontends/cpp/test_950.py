@@ -226,7 +226,7 @@ OF_NO_CHIP = {
 }
 
 
-@pytest.mark.thinned(1)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("chip", ["Ascend910B3", CHIP])
 @pytest.mark.parametrize("name", OF_NO_CHIP)
 def test_functions_of_older_products_are_refused_with_what_replaces_them(name, chip):
@@ -248,7 +248,7 @@ C_API_OF_2201 = {
 }
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", C_API_OF_2201)
 def test_calls_of_the_c_api_of_2201_alone_are_refused_with_what_replaces_them(name):
     body, remedy = C_API_OF_2201[name]

@@ -69,6 +69,7 @@
 #include <cubecore/cube/bit_modes.h>
 #include <cubecore/cube/mx.h>
 #include <cubecore/math/limits.h>
+#include <cubecore/math/sort_config.h>
 #include <cubecore/system/atomics.h>
 #include <cubecore/system/cache_modes.h>
 #include <cubecore/system/copy_dimensions.h>

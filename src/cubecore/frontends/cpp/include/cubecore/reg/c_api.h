@@ -8,6 +8,7 @@
 #include "cubecore/reg/indexed.h"
 #include "cubecore/library/quantize.h"
 #include "cubecore/math/philox.h"
+#include "cubecore/math/radix_sort.h"
 #include "cubecore/reg/rearranged.h"
 #include "cubecore/seam/notes.h"
 

@@ -99,8 +99,8 @@ inline void store_counted(volatile void* to, const U& src, const UnalignReg& buf
   RegisterEntry& store = by_values("StoreCounted", type_of<U>(), to, src.variable, at);
   store.scalar = buffer.variable;
   store.sources[0] = src.value, store.sources[1] = block.counted, store.sources[2] = block.ar;
-  RegisterEntry& sum = entry_of("AdvanceAR", "uint8", at);
-  sum.sources[0] = store.sources[2], sum.sources[1] = store.sources[1];
+  RegisterEntry& sum = entry_of("AdvanceAR", "uint8", at);  // `store` may lie elsewhere now
+  sum.sources[0] = block.ar, sum.sources[1] = block.counted;
   block.ar = sum.results[0] = cubecore::new_register();
 }
 }  // namespace detail
