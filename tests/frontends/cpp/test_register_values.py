@@ -40,6 +40,23 @@ __simd_vf__ inline void Scaled(__ubuf__ bfloat16_t* x, __ubuf__ bfloat16_t* z) {
   Reg::Muls(a, a, (bfloat16_t)2.0f, mask);
   Reg::StoreAlign(z, a, mask);
 }
+static constexpr Reg::ExpSpecificMode exp_kept = {Reg::MaskMergeMode::ZEROING,
+                                               ExpAlgo::PRECISION_1ULP_FTZ_FALSE};
+static constexpr Reg::LnSpecificMode ln_kept = {Reg::MaskMergeMode::ZEROING,
+                                             LnAlgo::PRECISION_1ULP_FTZ_FALSE};
+__simd_vf__ inline void Grown(__ubuf__ half* x, __ubuf__ half* z) {
+  Reg::RegTensor<half> a, power, log;
+  Reg::MaskReg mask = Reg::CreateMask<half>();
+  Reg::LoadAlign(a, x);
+  Reg::Exp(power, a, mask);
+  Reg::StoreAlign(z, power, mask);
+  Reg::Exp<half, &exp_kept>(power, a, mask);
+  Reg::StoreAlign(z + 128, power, mask);
+  Reg::Ln(log, a, mask);
+  Reg::StoreAlign(z + 256, log, mask);
+  Reg::Ln<half, &ln_kept>(log, a, mask);
+  Reg::StoreAlign(z + 384, log, mask);
+}
 """
 BODY = """
   __ubuf__ half* xu = (__ubuf__ half*)0;
@@ -48,6 +65,7 @@ BODY = """
   {}
   asc_copy_ub2gm((__gm__ void*)z, (__ubuf__ void*)zu, 256);
 """
+GROWN = BODY.replace("zu, 256", "zu, 1024").format("Grown(xu, zu);")
 BODIES = {
     "plain": BODY.format("AddHalves(xu, zu);"),
     "clamped": BODY.format("SetCtrlSpr<60, 60>(1); SetCtrlSpr<48, 48>(0); AddHalves(xu, zu);"),
@@ -55,6 +73,7 @@ BODIES = {
     "flushed": BODY.format("Flushed(xu, zu);"),
     "kept": BODY.format("Kept(xu, zu);"),
     "scaled": BODY.format("Scaled((__ubuf__ bfloat16_t*)xu, (__ubuf__ bfloat16_t*)zu);"),
+    "grown": GROWN,
 }
 
 
@@ -86,10 +105,24 @@ def test_an_algorithm_says_whether_subnormal_numbers_count(built, name, small):
     np.testing.assert_array_equal(result(built[name], x)[:2], np.array([small, 2.0], np.float16))
 
 
+def test_exp_and_ln_keep_subnormal_numbers_where_their_algorithm_does(built):
+    """The page's own example of Exp; the logarithm of a number that counts as 0, or does not."""
+    x = np.array([-16.640625, 2.0**-20, 1.0, 0.0] * 32, np.float16)
+    z = np.zeros(4 * LANES, np.float16)
+    built["grown"][1](x, z)
+    flushed, kept, of_zero, of_small = (part[:4].astype(float) for part in z.reshape(4, LANES))
+    e = np.float16(np.e)
+    np.testing.assert_array_equal(flushed, [0, 1, e, 1])
+    np.testing.assert_array_equal(kept, [2.0**-24, 1, e, 1])
+    np.testing.assert_array_equal(of_zero, [np.nan, -np.inf, 0, -np.inf])
+    small = np.float16(-20 * np.log(2))
+    np.testing.assert_array_equal(of_small, [np.nan, small, 0, -np.inf])
+
+
 def test_a_type_that_the_page_lacks_is_refused_with_its_line(built):
     with pytest.raises(CubecoreError) as caught:
         result(built["scaled"], np.zeros(LANES, np.float16))
     assert str(caught.value) == (
-        "inline.cpp:80 (scaled): inline.cpp:31 (Scaled): Muls must take one of int16, uint16, "
+        "inline.cpp:97 (scaled): inline.cpp:31 (Scaled): Muls must take one of int16, uint16, "
         "int32, uint32, int64, uint64, float16, float32, got bfloat16"
     )
