@@ -50,7 +50,7 @@ Extents = tuple[tuple[int, int], ...]
 """Heads and blocks of rows of each part of a core's share."""
 
 
-class Rows(Protocol):
+class VectorTree(Protocol):
     """The tree of an AIV, and that of the `second` one."""
 
     def __init__(self, shape: AttentionShape, extents: Extents, *, second: bool = False) -> None:
@@ -64,7 +64,7 @@ class AttentionTrees(NamedTuple):
     """The trees of an AIC, and of its AIVs."""
 
     products: "type[AttentionProducts]"
-    rows: type[Rows]
+    rows: type[VectorTree]
 
 
 def attention_launch(
@@ -79,7 +79,7 @@ def attention_launch(
     """
     products, rows = trees_of or AttentionTrees(AttentionProducts, AttentionRows)
     shares = shape.shares(cores or chip.require("aic_count", "attention"))
-    trees: dict[Extents, tuple[AttentionProducts, Rows, Rows]] = {}
+    trees: dict[Extents, tuple[AttentionProducts, VectorTree, VectorTree]] = {}
     programs = []
     for core, share in enumerate(shares):
         extents = tuple((part.heads, part.blocks) for part in share)

@@ -5,7 +5,7 @@ far, the sum of the exponentials, and the factor by which what was summed before
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from cubecore.dtypes import element_type
 from cubecore.isa.catalogue import instruction_named
@@ -37,6 +37,19 @@ _OUT_FREE = 2
 """The event of MTE3 and the Vector unit for O; 0 and 1 are those of P's slots."""
 
 
+def rows_of_parts(
+    builder: Builder, shape: AttentionShape, extents: Sequence[tuple[int, int]], out: Sequence[Var]
+) -> Iterator[Expr]:
+    """Yield where rows of O begin, in loops over the heads and blocks of rows of each part.
+
+    `out` are the slots of the parts. The body of the ``for`` statement is built once a part.
+    """
+    size = shape.dtype.size_bytes * shape.rows * shape.width
+    for slot, (heads, blocks) in zip(out, extents, strict=True):
+        with builder.loop("head", heads) as head, builder.loop("rows", blocks) as row:
+            yield Expr.of(slot) + head * (blocks * size) + row * size
+
+
 class AttentionRows:
     """An AIV's tree; the `second` one has the second half of the rows."""
 
@@ -52,17 +65,13 @@ class AttentionRows:
         self.made: dict[str, Var] = {name: b.slot(name) for name in shape.workspace}
         self.at = self._places()
         self.turn, self.even = b.scalar("turn"), b.scalar("even")
-        self.out: list[Var] = []
         up = [("V", "MTE2", event) for event in range(_VALUES_FREE + 2)]
         up += [("MTE3", "V", event) for event in range(_OUT_FREE + 1)]
         self._fill("eighth", 0.0, self.stats)
-        size = shape.dtype.size_bytes * shape.rows * shape.width
+        self.out = [b.slot(f"o{number}") for number in range(len(extents))]
         with self.flags.raised(up):
-            for number, (heads, blocks) in enumerate(extents):
-                out = b.slot(f"o{number}")
-                self.out.append(out)
-                with b.loop("head", heads) as head, b.loop("rows", blocks) as row:
-                    self._rows(Expr.of(out) + head * (blocks * size) + row * size)
+            for out in rows_of_parts(b, shape, extents, self.out):
+                self._rows(out)
         self.program = b.finish()
 
     def on_core(self, core: int, share: tuple[AttentionPart, ...]) -> CoreProgram:

@@ -285,13 +285,17 @@ def _normed(x: Array) -> Array:
     return np.asarray(x / np.sqrt(np.mean(x * x, axis=1, keepdims=True) + EPSILON))
 
 
+def _added_and_normed(x0: Array, x1: Array, gamma: Array) -> Array:
+    return np.stack([_normed(x0 + x1) * gamma, x0 + x1])
+
+
 FUNCTIONS: Mapping[str, Function] = {
     "abs": Function("|x|", _abs, np.abs),
     "add": Function("x0 + x1", _add, np.add, arrays=2, wide=2),
     "add_rms_norm": Function(
         "rms_norm of x0 + x1, and the sum",
         _add_rms_norm,
-        lambda x0, x1, gamma: np.stack([_normed(x0 + x1) * gamma, x0 + x1]),
+        _added_and_normed,
         arrays=2,
         vectors=1,
         wide=3,
@@ -301,7 +305,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "add_rms_norm_dynamic_quant": Function(
         "int8 of rms_norm of x0 + x1 over a scale a row, and the sum",
         _add_rms_norm_dynamic_quant,
-        lambda x0, x1, gamma: np.stack([_normed(x0 + x1) * gamma, x0 + x1]),
+        _added_and_normed,
         arrays=2,
         vectors=1,
         wide=3,

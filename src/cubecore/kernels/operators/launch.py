@@ -33,7 +33,7 @@ _FLOAT = element_type("float32")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ShareBlock:
     """Rows and columns of a matrix."""
 
     rows: int
@@ -53,17 +53,24 @@ class _Layout:
 class Share:
     """A matrix and the block of it that a core computes; the last blocks may be smaller."""
 
-    whole: Block
-    block: Block
+    whole: ShareBlock
+    block: ShareBlock
 
-    def begins(self) -> Iterator[tuple[int, Block, int]]:
+    @classmethod
+    def in_parts(cls, whole: ShareBlock, cores: int, unit: int) -> "Share":
+        """Return shares of rows; where cores are left, of parts of them, a multiple of `unit`."""
+        parts = max(cores // whole.rows, 1)
+        columns = align_up(ceil_div(whole.columns, parts), unit)
+        return cls(whole, ShareBlock(ceil_div(whole.rows, cores // parts), columns))
+
+    def begins(self) -> Iterator[tuple[int, ShareBlock, int]]:
         """Yield each core's number, its block, and the block's first element."""
         whole, block = self.whole, self.block
         firsts = product(range(0, whole.rows, block.rows), range(0, whole.columns, block.columns))
         for core, (row, column) in enumerate(firsts):
             rows = min(block.rows, whole.rows - row)
             columns = min(block.columns, whole.columns - column)
-            yield core, Block(rows, columns), row * whole.columns + column
+            yield core, ShareBlock(rows, columns), row * whole.columns + column
 
 
 def share_of(problem: OperatorProblem, cores: int) -> Share:
@@ -72,17 +79,14 @@ def share_of(problem: OperatorProblem, cores: int) -> Share:
     A function of elements sees one row of them all, that of halves a part of a row where there are
     fewer rows than cores.
     """
-    whole = Block(problem.rows, problem.columns)
+    whole = ShareBlock(problem.rows, problem.columns)
     # A row whose elements depend on each other stays on one core; halves may be cut along a row, at
     # whole blocks of UB, as soon as a core would be left without a row.
     if problem.function.by_rows:
-        return Share(whole, Block(ceil_div(whole.rows, cores), whole.columns))
+        return Share(whole, ShareBlock(ceil_div(whole.rows, cores), whole.columns))
     if not problem.function.halves:
-        whole = Block(1, problem.operations)
-    parts = max(cores // whole.rows, 1)
-    unit = DATA_BLOCK_BYTES // problem.dtype.size_bytes
-    columns = align_up(ceil_div(whole.columns, parts), unit)
-    return Share(whole, Block(ceil_div(whole.rows, cores // parts), columns))
+        whole = ShareBlock(1, problem.operations)
+    return Share.in_parts(whole, cores, DATA_BLOCK_BYTES // problem.dtype.size_bytes)
 
 
 def operator_launch(problem: OperatorProblem, chip: Chip, cores: int | None = None) -> Launch:
@@ -115,7 +119,7 @@ class ShareTree(Protocol):
 
 
 def launch_of_shares(
-    problem: OperatorProblem, share: Share, tree_of: Callable[[Block], ShareTree]
+    problem: OperatorProblem, share: Share, tree_of: Callable[[ShareBlock], ShareTree]
 ) -> Launch:
     """Return the launch of an operator, with one tree for each size of a core's block."""
     once = cache(tree_of)
@@ -165,7 +169,7 @@ def _tensors_of(problem: OperatorProblem) -> Iterator[TensorSpec]:
         yield TensorSpec("sum", size, output=True)
 
 
-def _layout(problem: OperatorProblem, chip: Chip, block: Block) -> _Layout | None:
+def _layout(problem: OperatorProblem, chip: Chip, block: ShareBlock) -> _Layout | None:
     """Return the largest tile up to `_TILE_BYTES` that fits, with two buffers or one.
 
     None if not even one row does.
@@ -230,7 +234,7 @@ class _Buffers:
 class _Tree:
     """The tree of a core with a block of rows, or of elements."""
 
-    def __init__(self, problem: OperatorProblem, layout: _Layout, block: Block) -> None:
+    def __init__(self, problem: OperatorProblem, layout: _Layout, block: ShareBlock) -> None:
         b = Builder(f"{problem.op}_{block.rows}x{block.columns}", KIND)
         self.problem, self.layout, self.builder, self.flags = problem, layout, b, Flags(b)
         function = problem.function

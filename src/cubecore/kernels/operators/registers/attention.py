@@ -15,7 +15,7 @@ from cubecore.isa.declare.registers import CROSS_CORE_FLAGS
 from cubecore.isa.mte.copies_unaligned_3510 import CopyUbufToGmAlignV2
 from cubecore.isa.mte.load2d_3510 import LoadCbufToCaV2
 from cubecore.isa.mte.partner import AIVS, CopyUbufToCbufV2
-from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.expr import Expr
 from cubecore.isa.program.launch import CoreProgram, Launch
 from cubecore.isa.scalar.sync import SetIntraBlock, WaitIntraBlock
 from cubecore.kernels.build.builder import BASIC, Builder
@@ -28,6 +28,7 @@ from cubecore.kernels.operators.attention import (
     Extents,
     attention_launch,
 )
+from cubecore.kernels.operators.attention_rows import rows_of_parts
 from cubecore.kernels.operators.attention_shape import (
     CHANCES,
     SCORES,
@@ -100,17 +101,13 @@ class _Rows:
         b = self.builder = Builder(name, BASIC)
         self.flags = Flags(b)
         self.turn = b.scalar("turn")
-        self.out: list[Var] = []
+        self.out = [b.slot(f"o{number}") for number in range(len(extents))]
         # Slots of S_j and O_j need no flags of their own: who writes one again has waited for what
         # was made of it. P's slots and O leave by MTE3.
         self.out_free = shape.slots
-        size = shape.dtype.size_bytes * shape.rows * shape.width
         with self.flags.raised([("MTE3", "V", event) for event in range(shape.slots + 1)]):
-            for number, (heads, blocks) in enumerate(extents):
-                out = b.slot(f"o{number}")
-                self.out.append(out)
-                with b.loop("head", heads) as head, b.loop("rows", blocks) as row:
-                    self._rows(Expr.of(out) + head * (blocks * size) + row * size)
+            for out in rows_of_parts(b, shape, extents, self.out):
+                self._rows(out)
         self.program = b.finish()
 
     def on_core(self, core: int, share: tuple[AttentionPart, ...]) -> CoreProgram:

@@ -7,7 +7,7 @@ from functools import cached_property
 from cubecore.chips.model import Chip
 from cubecore.errors import refuse
 from cubecore.kernels.operators.functions import OperatorProblem
-from cubecore.kernels.operators.launch import Block
+from cubecore.kernels.operators.launch import ShareBlock
 from cubecore.kernels.operators.passes import NUMBER, Passes, PassValue, passes_of
 from cubecore.kernels.operators.tile import LANES
 from cubecore.lazy_dataclass import dataclass
@@ -115,7 +115,7 @@ class TileLayout:
         return self._places[0][(NUMBER, value.number) if value.kind == NUMBER else value]
 
 
-def layout_of(problem: OperatorProblem, chip: Chip, block: Block) -> TileLayout:
+def layout_of(problem: OperatorProblem, chip: Chip, block: ShareBlock) -> TileLayout:
     """Return the largest tile that fits, with two regions or one.
 
     Raises

@@ -19,10 +19,10 @@ from cubecore.kernels.build.flags import Flags, Ring, of_tiles
 from cubecore.kernels.build.register_calls import Issued
 from cubecore.kernels.elementwise import KIND, on_vector_core
 from cubecore.kernels.operators.double_buffers import DoubleBuffers
-from cubecore.kernels.operators.launch import Block, Share
+from cubecore.kernels.operators.launch import Share, ShareBlock
 from cubecore.kernels.operators.registers.lane_calls import LaneCalls, issue_in_region
 from cubecore.lazy_dataclass import dataclass
-from cubecore.units import align_up, ceil_div
+from cubecore.units import align_up
 
 GROUP = 32
 """Rows of a column that share a scale."""
@@ -62,15 +62,13 @@ class MxQuantShape:
 
     def share(self, cores: int) -> Share:
         """Return how groups of rows, and parts of them, are dealt out."""
-        whole = Block(self.rows // GROUP, self.columns)
-        parts = max(cores // whole.rows, 1)
-        columns = align_up(ceil_div(whole.columns, parts), _UNIT)
-        return Share(whole, Block(ceil_div(whole.rows, cores // parts), columns))
+        whole = ShareBlock(self.rows // GROUP, self.columns)
+        return Share.in_parts(whole, cores, _UNIT)
 
 
 def mx_quant_launch(shape: MxQuantShape, chip: Chip, cores: int | None = None) -> Launch:
     """Return the launch on the vector cores of a chip of 3510, or on so many of them."""
-    trees: dict[Block, _Tree] = {}
+    trees: dict[ShareBlock, _Tree] = {}
     programs = []
     share = shape.share(cores or chip.require("aiv_count", "an operator"))
     for core, block, first in share.begins():
@@ -92,7 +90,7 @@ def mx_quant_launch(shape: MxQuantShape, chip: Chip, cores: int | None = None) -
 class _Tree:
     """The tree of a core with so many groups of rows, and columns of them."""
 
-    def __init__(self, shape: MxQuantShape, block: Block) -> None:
+    def __init__(self, shape: MxQuantShape, block: ShareBlock) -> None:
         b = Builder(f"mx_quant_{block.rows}x{block.columns}", KIND)
         self.shape, self.builder, self.flags = shape, b, Flags(b)
         self.slots = {name: b.slot(name) for name in ("x", "y", "scale")}

@@ -19,7 +19,7 @@ LEAST = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class NumberSite:
     """A number of a task that may be a size: its name, or where it stands, and its value."""
 
     name: str
@@ -32,7 +32,7 @@ class TaskModule:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._tree = ast.parse(path.read_text("utf-8"), str(path))
-        self.sites = tuple(Site(name, _value(node)) for name, node in _sites(self._tree))
+        self.sites = tuple(NumberSite(name, _value(node)) for name, node in _sites(self._tree))
 
     def made(self, values: Sequence[int]) -> ModuleType:
         """Return the module with a value for each site."""
