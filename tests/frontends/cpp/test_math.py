@@ -8,6 +8,7 @@ import pytest
 
 from cubecore import CubecoreError
 from frontends.cpp.cpp_kernels import kernels, needs_compiler
+from frontends.cpp.test_gamma import digamma
 
 pytestmark = needs_compiler
 N = 1000
@@ -115,6 +116,7 @@ FUNCTIONS = {
     "Atanh": (np.arctanh, -0.99, 0.99), "Erf": (each(math.erf), -5, 5),
     "Erfc": (each(math.erfc), -3, 3), "Sigmoid": (lambda x: 1 / (1 + np.exp(-x)), -20, 20),
     "Sin": (np.sin, -60, 60), "Cos": (np.cos, -60, 60), "Tan": (np.tan, -1.4, 1.4),
+    "Digamma": (each(digamma), 2, 60), "Lgamma": (each(math.lgamma), 3, 60),
     "Asin": (np.arcsin, -1, 1), "Acos": (np.arccos, -1, 1), "Atan": (np.arctan, -90, 90),
 }  # fmt: skip
 

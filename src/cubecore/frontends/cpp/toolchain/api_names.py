@@ -40,7 +40,8 @@ _OF_3510 = re.compile(r"^#if __NPU_ARCH__ == 3510\n.*?^#endif", re.MULTILINE | r
 """The includes for kernels of one architecture."""
 _INCLUDED = re.compile(r"#include <(.+)>")
 _REGISTERS = "cubecore/reg/"
-_FOLDERS_OF_SOME = ("cubecore/op_host/", _REGISTERS, "cubecore/te/")
+_FOLDERS_OF_3510 = (_REGISTERS, "cubecore/library/registers/")
+_FOLDERS_OF_SOME = ("cubecore/op_host/", *_FOLDERS_OF_3510, "cubecore/te/")
 """Folders of headers for host code, and for one architecture."""
 
 
@@ -94,7 +95,7 @@ def of_3510() -> frozenset[str]:
     named = (
         names
         for header, names in provided().items()
-        if header.startswith(_REGISTERS) or header in _included_for_3510()
+        if header.startswith(_FOLDERS_OF_3510) or header in _included_for_3510()
     )
     found = {"MicroAPI", "Reg", *(name for names in named for name in names)}
     return frozenset(found - _of_every_kernel())

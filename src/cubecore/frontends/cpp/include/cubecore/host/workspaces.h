@@ -78,6 +78,7 @@ CUBECORE_WORKSPACE(Ceil)
 CUBECORE_WORKSPACE(Clamp)
 CUBECORE_WORKSPACE(Cos)
 CUBECORE_WORKSPACE(Cosh)
+CUBECORE_WORKSPACE(Digamma)
 CUBECORE_WORKSPACE(Erf)
 CUBECORE_WORKSPACE(Erfc)
 CUBECORE_WORKSPACE(Exp)
@@ -87,6 +88,7 @@ CUBECORE_WORKSPACE(GeGLU)
 CUBECORE_WORKSPACE(ReGlu)
 CUBECORE_WORKSPACE(SwiGLU)
 CUBECORE_WORKSPACE(Frac)
+CUBECORE_WORKSPACE(Lgamma)
 CUBECORE_WORKSPACE(Log)
 CUBECORE_WORKSPACE(Log10)
 CUBECORE_WORKSPACE(Log2)
@@ -102,6 +104,15 @@ CUBECORE_WORKSPACE(Trunc)
 CUBECORE_WORKSPACE(Xor)
 #undef CUBECORE_WORKSPACE
 
+// Pages GetHypotMaxMinTmpSize, GetHypotTmpBufferFactorSize: registers hold all of it.
+inline void GetHypotMaxMinTmpSize(const TensorShape&, const uint32_t, const bool,
+                                  uint32_t& maxValue, uint32_t& minValue) {
+  maxValue = minValue = 0;
+}
+inline void GetHypotTmpBufferFactorSize(const uint32_t, uint32_t& maxLiveNodeCount,
+                                        uint32_t& extraBuf) {
+  maxLiveNodeCount = extraBuf = 0;
+}
 // Page GetGeluMaxMinTmpSize.
 inline uint32_t GetGeluMaxTmpSize(const TensorShape& srcShape, const uint32_t) {
   uint32_t most = 0, least = 0;

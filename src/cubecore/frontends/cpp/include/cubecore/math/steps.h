@@ -116,12 +116,29 @@ class Steps {
   void finite_bits(const Floats& d, const Floats& a) const {
     const auto whole = d.template ReinterpretCast<int32_t>();
     adds(whole, a.template ReinterpretCast<int32_t>(), -0x7f800000);
-    ShiftRight(whole, whole, 31, count_, at_);
-    wait();
+    signs(d, d);
+  }
+  // All bits where `a` is less than `value`, none elsewhere; either where it is no number.
+  void below(const Floats& d, const Floats& a, float value) const {
+    adds(d, a, -value);
+    signs(d, d);
   }
   void masked(const Floats& d, const Floats& a, const Floats& mask) const {
     And(bits(d), bits(a), bits(mask), 2 * count_, at_);
     wait();
+  }
+  // The bits of `a` that the mask has not; `scratch` is none of the others.
+  void without(const Floats& d, const Floats& a, const Floats& mask, const Floats& scratch) const {
+    Not(bits(scratch), bits(mask), 2 * count_, at_);
+    wait();
+    masked(d, a, scratch);
+  }
+  // a where the mask has all bits, b where it has none; `d` may be a, `scratch` is none of the others.
+  void choose(const Floats& d, const Floats& mask, const Floats& a, const Floats& b,
+              const Floats& scratch) const {
+    without(scratch, b, mask, scratch);
+    masked(d, a, mask);
+    either(d, d, scratch);
   }
   void halve(const LocalTensor<int32_t>& d, const LocalTensor<int32_t>& a) const {
     ShiftRight(d, a, 1, count_, at_);
@@ -182,6 +199,12 @@ class Steps {
   void wait() const { barrier(PIPE_V, at_); }
   static LocalTensor<uint16_t> bits(const Floats& a) {
     return a.template ReinterpretCast<uint16_t>();
+  }
+  // The sign of each element in all of its bits.
+  void signs(const Floats& d, const Floats& a) const {
+    ShiftRight(d.template ReinterpretCast<int32_t>(), a.template ReinterpretCast<int32_t>(), 31,
+               count_, at_);
+    wait();
   }
   // The sign of each element as the bit that it is; `d` is not `a`.
   void sign_bits(const Floats& d, const Floats& a) const {

@@ -6,9 +6,10 @@
 #include "cubecore/reg/casts.h"
 #include "cubecore/reg/dump.h"
 #include "cubecore/reg/indexed.h"
-#include "cubecore/library/quantize.h"
-#include "cubecore/math/philox.h"
-#include "cubecore/math/radix_sort.h"
+#include "cubecore/library/registers/quantize.h"
+#include "cubecore/library/registers/hypot.h"
+#include "cubecore/library/registers/philox.h"
+#include "cubecore/library/registers/radix_sort.h"
 #include "cubecore/reg/rearranged.h"
 #include "cubecore/seam/notes.h"
 
