@@ -254,12 +254,17 @@ def test_a_binding_launches_kernels_of_its_file(tmp_path: Path) -> None:
     ] * 2
 
 
-def test_a_binding_that_does_not_compile(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("#include <torch/extension.h>\nat::Tensor f(at::Tensor x) { return x.svd(); }\n", 2),
+        ("at::Tensor f(at::Tensor x) { return x; }\n", 1),  # it includes nothing of PyTorch's
+    ],
+)
+def test_a_binding_that_does_not_compile(tmp_path: Path, text: str, line: int) -> None:
     file = tmp_path / "binding.cpp"
-    file.write_text(
-        "#include <torch/extension.h>\nat::Tensor f(at::Tensor x) { return x.svd(); }\n"
-    )
-    with pytest.raises(RequestError, match=r"binding\.cpp:2 ") as caught:
+    file.write_text(text)
+    with pytest.raises(RequestError, match=rf"binding\.cpp:{line} ") as caught:
         compiled_binding([file], no_operator, arch="2201")
     assert caught.value.origin == COMPILER
 

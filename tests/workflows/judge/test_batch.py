@@ -10,6 +10,8 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +19,8 @@ import cubecore
 from cubecore.workflows.judge.batch import judge_batch
 from cubecore.workflows.judge.batch_requests import batch_requests
 from cubecore.workflows.judge.content import content_digest
+from cubecore.workflows.judge.judge import judge_started
+from cubecore.workflows.judge.starts import LoadedInterpreter, NewInterpreter
 from cubecore.workflows.judge.submissions.kinds import submission_of
 from cubecore.workflows.judge.verdict_store import VerdictStore
 from workflows.command import assert_refused, cli
@@ -26,6 +30,17 @@ CHIP = "Ascend910B3"
 OPTIONS = {"blocks": 4}
 WRONG = PYTHON.replace("asc_add", "asc_sub")
 BESIDE = {"outcome", "reason"}
+TORCH_TASK = """import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x + x
+
+
+def get_inputs():
+    return [torch.rand(16)]
+"""
 OUTCOMES = {"right.py": "right", "unfit.txt": "request", "wrong.py": "wrong"}
 
 
@@ -98,6 +113,53 @@ def test_each_submission_has_the_verdict_that_judge_gives_alone():
     again = judged()
     assert (outcomes(again), again.judged) == (OUTCOMES, 0)
     assert again.speed == "nothing new to judge; 3 verdicts reused"
+
+
+@pytest.mark.usefixtures("folder")
+def test_judgements_that_are_forked_are_those_of_new_interpreters():
+    """Also behind the end of the process that they are forked from; none is left then."""
+
+    def told(start):
+        verdict = judge_started(start, "answers/wrong.py", "task.py", CHIP, stages.append, OPTIONS)
+        plain = verdict.to_json()
+        cases = [{k: v for k, v in each.items() if k != "seconds"} for each in plain["cases"]]
+        return {k: v for k, v in plain.items() if k != "seconds"} | {"cases": cases}
+
+    stages: list[str] = []
+    expected = told(NewInterpreter())
+    with LoadedInterpreter() as start:
+        for _ in range(2):
+            stages.clear()
+            assert told(start) == expected
+            assert stages[:2] == ["reference", "submission"]
+        kept = start._process.pid
+        assert children(kept) == []
+        os.kill(kept, signal.SIGKILL)
+        assert told(start) == expected
+    assert not Path(f"/proc/{kept}").exists()
+
+
+def children(pid):
+    """The processes that a process has started and not waited for."""
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+def test_judgements_of_torch_tasks_share_one_interpreter(folder, monkeypatch):
+    """Three of them do, with the verdicts of those that do not."""
+    (folder / "task.py").write_text(TORCH_TASK)
+    (folder / "answers" / "right.py").unlink()
+    started = []
+    real = LoadedInterpreter.started
+    monkeypatch.setattr(
+        LoadedInterpreter, "started", lambda *given: started.append(given) or real(*given)
+    )
+    for number in range(2):
+        (folder / "answers" / f"{number}.txt").write_text("no kernel")
+    texts = {each.submission: each.reason for each in judged().requests}
+    assert len(texts) == 4
+    assert len(started) == 1  # texts without a kernel are refused before
+    assert "wrong.py has no ModelNew" in " ".join(texts.values())
 
 
 def test_what_changes_is_judged_again_and_what_moves_is_not(folder):

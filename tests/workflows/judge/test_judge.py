@@ -174,7 +174,7 @@ def test_what_is_refused(tmp_path, sentence, monkeypatch) -> None:
 
 def test_a_fault_of_cubecore_is_no_verdict(folder, monkeypatch) -> None:
     (folder / "add.cpp").write_text(ADD)
-    monkeypatch.setattr(judge_module.sys, "executable", "/bin/false")
+    monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(
         judge_module.JudgeFaultError, match=r"^the judgement ended without an answer"
     ):

@@ -1,9 +1,10 @@
 """`judge_batch`: many submissions judged at once, and their verdicts in a store."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from importlib.util import find_spec
 from time import perf_counter
 
 from cubecore.aliases import Json
@@ -11,11 +12,16 @@ from cubecore.answers.judged.batch import JudgedBatch, JudgedRequest, summary_of
 from cubecore.answers.verdict import FAULT, REQUEST
 from cubecore.errors import CubecoreError
 from cubecore.workflows.judge.batch_requests import BatchRequest, keys_of
-from cubecore.workflows.judge.judge import JudgeFaultError, judge, remove_left_folders
+from cubecore.workflows.judge.judge import JudgeFaultError, judge_started, remove_left_folders
+from cubecore.workflows.judge.starts import LoadedInterpreter, NewInterpreter, Start
+from cubecore.workflows.judge.tasks.kinds import task_of
 from cubecore.workflows.judge.verdict_store import VerdictStore
 
+Submit = Callable[[BatchRequest], Future[Json]]
 _AHEAD = 2
 """Requests that are handed over for each one that is judged at a time."""
+_FEW = 3
+"""Fewer judgements load torch themselves: that is what the process to share would do once more."""
 
 
 def judge_batch(
@@ -59,19 +65,19 @@ def judge_batch(
     >>> judge_batch(batch_requests("answers", "task.py", "Ascend910B3", {}), "verdicts.sqlite")
     ... # doctest: +SKIP
     """
-    # Verdicts are known by what was asked, so that the order of the request, an earlier run and two
-    # submissions of equal content are all one question to the store.
+    # A key is all that was asked: an earlier run, or equal content elsewhere, is one question.
     begin, count = perf_counter(), jobs or os.cpu_count() or 1
     keys = keys_of(requests)
     remove_left_folders()
-    with VerdictStore.open(store) as kept, _executor(executor, count) as running:
+    with VerdictStore.open(store) as kept:
         done = {key for key, outcome in kept.outcomes().items() if outcome != FAULT}
         left = {k: r for k, r in zip(keys, requests, strict=True) if k not in done}
-        before = len(keys) - len(left)
-        on_judged(before)
-        for number, (key, told) in enumerate(_judged(running, left, _AHEAD * count), 1):
-            kept.add(key, left[key].submission, left[key].task, told)
-            on_judged(before + number)
+        on_judged(before := len(keys) - len(left))
+        with _submitting(executor, count, left.values()) as submit:
+            for key, told in _judged(submit, left, _AHEAD * count):
+                kept.add(key, left[key].submission, left[key].task, told)
+                before += 1
+                on_judged(before)
         verdicts = {key: summary_of(verdict) for key, verdict in kept.among(keys)}
     lines = [
         JudgedRequest(request.submission, request.task, *verdicts[key])
@@ -80,13 +86,40 @@ def judge_batch(
     return JudgedBatch(tuple(lines), len(left), perf_counter() - begin, store)
 
 
-def judged_request(request: BatchRequest) -> Json:
+@contextmanager
+def _start(requests: Collection[BatchRequest]) -> Iterator[Start | None]:
+    """Yield what starts the processes of judgements, if several of them need torch."""
+    if len(requests) < _FEW or find_spec("torch") is None:
+        yield None
+        return
+    if not any(map(_needs_torch, {each.task for each in requests})):
+        yield None
+        return
+    with LoadedInterpreter() as start:
+        yield start
+
+
+def _needs_torch(task: str) -> bool:
+    try:
+        return task_of(task).needs_torch
+    except CubecoreError:
+        return False
+
+
+def judged_request(request: BatchRequest, start: Start | None = None) -> Json:
     """Return a request's verdict as JSON; what refuses or fails it is one too.
 
     Beside the verdict are its `outcome` in a word and the first `reason` that it is not right.
     """
     try:
-        answer = judge(request.submission, request.task, chip=request.chip, **request.options)
+        answer = judge_started(
+            NewInterpreter() if start is None else start,
+            request.submission,
+            request.task,
+            request.chip,
+            _silent,
+            request.options,
+        )
     except JudgeFaultError as error:
         return {"outcome": FAULT, "reason": str(error)}
     except CubecoreError as error:
@@ -96,21 +129,29 @@ def judged_request(request: BatchRequest) -> Json:
     return {**answer.to_json(), "outcome": answer.outcome, "reason": next(iter(reasons), "")}
 
 
+def _silent(_: str) -> None:
+    """Tell nothing of the stages: a batch tells how many are judged."""
+
+
 @contextmanager
-def _executor(given: Executor | None, count: int) -> Iterator[Executor]:
-    """Yield the executor; what waits in one of ours is dropped when the batch ends early."""
+def _submitting(
+    given: Executor | None, count: int, requests: Collection[BatchRequest]
+) -> Iterator[Submit]:
+    """Yield what hands a request over; what waits in an executor of ours is dropped at the end."""
     if given is not None:
-        yield given
+        yield lambda request: given.submit(judged_request, request)
         return
-    ours = ThreadPoolExecutor(count)
-    try:
-        yield ours
-    finally:
-        ours.shutdown(wait=False, cancel_futures=True)
+    # Threads of this process share one that has torch loaded; others' executors cannot.
+    with _start(requests) as start:
+        ours = ThreadPoolExecutor(count)
+        try:
+            yield lambda request: ours.submit(judged_request, request, start)
+        finally:
+            ours.shutdown(wait=False, cancel_futures=True)
 
 
 def _judged(
-    executor: Executor, requests: dict[str, BatchRequest], ahead: int
+    submit: Submit, requests: dict[str, BatchRequest], ahead: int
 ) -> Iterator[tuple[str, Json]]:
     """Yield keys and verdicts as they come; few are handed over at a time, and none is kept."""
     # A future that is held holds its verdict: each is let go as soon as it is done, and
@@ -118,7 +159,7 @@ def _judged(
     left, running = iter(requests.items()), dict[Future[Json], str]()
     while True:
         for key, request in left:
-            running[executor.submit(judged_request, request)] = key
+            running[submit(request)] = key
             if len(running) >= ahead:
                 break
         if not running:

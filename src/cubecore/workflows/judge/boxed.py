@@ -18,6 +18,7 @@ from cubecore.sandbox.words import NONE
 from cubecore.workflows.judge.compilation import Compilations, kept_folder
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.submissions.kinds import (
+    PACKAGE,
     PROJECT,
     PYTHON,
     SAMPLE,
@@ -132,9 +133,12 @@ def own_files(submission: Submission, path: Path) -> list[Path]:
 
 def _prepare(submission: Submission, options: JudgeOptions) -> None:
     """Compile what all submissions share, which a box only reads."""
+    from cubecore.frontends.cpp.host_programs.torch_prefix import prepare_torch
     from cubecore.frontends.cpp.operator_projects.host_library import prepare_host
     from cubecore.frontends.cpp.toolchain.build import prepare
 
     prepare(chip_named(options.chip).arch)
     if submission.kind in {PROJECT, STRINGS}:
         prepare_host()
+    if submission.model or submission.kind == PACKAGE:
+        prepare_torch()

@@ -1,13 +1,9 @@
 """`judge`: a submission run on a task's cases in processes of their own, and its verdict."""
 
 import json
-import os
 import re
 import shlex
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -29,11 +25,10 @@ from cubecore.answers.verdict import (
 )
 from cubecore.chips import default_chip
 from cubecore.errors import CubecoreError, Violation, unable
-from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
-from cubecore.sandbox.confinement import clean_environment
 from cubecore.sandbox.words import NONE
 from cubecore.workflows.judge.cheating.kinds import CERTAIN
 from cubecore.workflows.judge.limits import JudgeOptions, options_of
+from cubecore.workflows.judge.starts import NewInterpreter, Start
 from cubecore.workflows.judge.submissions.full_shape import FULL
 from cubecore.workflows.judge.submissions.kinds import SAMPLE, Submission, submission_of
 from cubecore.workflows.judge.submissions.time_at_full_shape import is_timed, time_at_full_shape
@@ -48,13 +43,6 @@ _LOCATION = re.compile(r"(?:^|: )(?P<file>[^:\s]+):(?P<line>\d+)(?=[: ])")
 _CERTAINTIES = ("certain", "open", "note")
 _OF_CASE = {"outcome", "written_at", "cheating", "stays"}
 """Fields of a comparison that are no part of its figures."""
-# Arrays of one case after another: glibc gives large ones back to the system, which clears their
-# pages for the next, a third of a judgement's CPU time.
-_ALLOCATOR = {
-    "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
-    "MALLOC_TRIM_THRESHOLD_": str(1 << 31),
-    "MALLOC_TOP_PAD_": str(32 << 20),
-}
 _COMPILES = ("host", "kernel", "binding")
 """Stages at which something of the submission did not compile."""
 
@@ -108,6 +96,18 @@ def judge(
     --------
     >>> cubecore.judge("add_custom", "task.py").correct  # doctest: +SKIP
     """
+    return judge_started(NewInterpreter(), submission, task, chip, on_stage, options)
+
+
+def judge_started(
+    start: Start,
+    submission: str | Path,
+    task: str | Path | None,
+    chip: str | None,
+    on_stage: Callable[[str], None],
+    options: Json,
+) -> Verdict:
+    """Judge as `judge` does, in a process that is started in some way."""
     asked = options_of(default_chip() if chip is None else chip, options)
     given = submission_of(submission)
     known = task_of(_own_task(given) if task is None else task)
@@ -115,7 +115,7 @@ def judge(
         request = {"options": asdict(asked), "task": str(known.path)}
         request |= {"submission": str(given.path)}
         Path(folder, "request.json").write_text(json.dumps(request), "utf-8")
-        judged = _judged(Path(folder), on_stage)
+        judged = _judged(start, Path(folder), on_stage)
     command = _command(str(submission), None if task is None else str(task), asked)
     return _verdict(judged, given, known, asked, command)
 
@@ -158,7 +158,7 @@ def remove_left_folders() -> None:
             shutil.rmtree(lock.parent, ignore_errors=True)
 
 
-def _judged(folder: Path, on_stage: Callable[[str], None]) -> Json:
+def _judged(start: Start, folder: Path, on_stage: Callable[[str], None]) -> Json:
     """Run the process of a judgement, and return what it left.
 
     Raises
@@ -168,44 +168,19 @@ def _judged(folder: Path, on_stage: Callable[[str], None]) -> Json:
     JudgeFaultError
         If it left nothing, or failed.
     """
-    command = [sys.executable, "-m", "cubecore.workflows.judge.process", str(folder)]
-    with (
-        (folder / "process.log").open("wb") as log,
-        subprocess.Popen(  # noqa: S603 - this interpreter, this package
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            env=_environment(),
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        ) as process,
-    ):
-        try:
-            assert process.stdout is not None
-            for line in process.stdout:
-                on_stage(_stage(line))
-            process.wait()
-        finally:
-            with suppress(OSError):
-                os.killpg(process.pid, signal.SIGKILL)
+    with (folder / "process.log").open("wb") as log, start.started(folder, log) as said:
+        for line in said:
+            on_stage(_stage(line))
     try:
         left: Json = json.loads((folder / "judged.json").read_text("utf-8"))
     except (OSError, ValueError):
-        said = (folder / "process.log").read_text("utf-8", "replace")[-2000:]
-        raise _fault(f"the judgement ended without an answer: {said}") from None
+        end = (folder / "process.log").read_text("utf-8", "replace")[-2000:]
+        raise _fault(f"the judgement ended without an answer: {end}") from None
     if left.get("failed") == REQUEST:
         raise unable("judge", left["message"])
     if left.get("failed") == FAULT:
         raise _fault(left["message"])
     return left
-
-
-def _environment() -> dict[str, str]:
-    """Return the variables of the process, which the submission may read."""
-    cache = {"CUBECORE_CACHE": str(folder_of_cache().parent.absolute())}
-    return clean_environment() | _ALLOCATOR | cache
 
 
 def _stage(line: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from cubecore.aliases import Json
 from cubecore.answers.verdict import REQUEST
-from cubecore.errors import CubecoreError, unable
+from cubecore.errors import CubecoreError, RequestError, unable
 from cubecore.frontends.cpp.files import SUFFIXES
 from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
 from cubecore.lazy_dataclass import dataclass
@@ -38,14 +38,6 @@ from cubecore.workflows.judge.cheating.result_marks import result_marks
 from cubecore.workflows.judge.cheating.source_marks import source_marks
 from cubecore.workflows.judge.compilation import Compilations
 from cubecore.workflows.judge.limits import JudgeOptions
-from cubecore.workflows.judge.redrawn import (
-    is_asked,
-    marks_of,
-    redrawn,
-    stays,
-    stored,
-    without_independence,
-)
 from cubecore.workflows.judge.steps import Service, StepOutcome, forked
 from cubecore.workflows.judge.submissions.case_results import results_of
 from cubecore.workflows.judge.submissions.full_shape import (
@@ -62,6 +54,14 @@ from cubecore.workflows.judge.submissions.kinds import (
     Submission,
     submission_of,
     written_binding,
+)
+from cubecore.workflows.judge.submissions.redrawn import (
+    is_asked,
+    marks_of,
+    redrawn,
+    stays,
+    stored,
+    without_independence,
 )
 from cubecore.workflows.judge.submissions.runner import CaseRunner
 from cubecore.workflows.judge.tasks.cases import Reference, ReferenceCase
@@ -85,8 +85,16 @@ _LEAST_SIZE = 16
 """Sizes up to it are common numbers of a program."""
 
 
-def main(folder: Path) -> None:
+def judge_folder(folder: Path) -> None:
     """Judge as the folder's request says; print the stages, and leave ``judged.json``."""
+    try:
+        _judge(folder)
+    except RequestError as error:
+        left = {"failed": REQUEST, "at": "request", "message": str(error), "seconds": {"cpu": 0.0}}
+        Path(folder, "judged.json").write_text(json.dumps(left), "utf-8")
+
+
+def _judge(folder: Path) -> None:
     end_with_parent()  # who is ended by a signal ends this too
     request = json.loads((folder / "request.json").read_text("utf-8"))
     task, submission = task_of(request["task"]), submission_of(request["submission"])
@@ -459,10 +467,4 @@ def compared_cases(task: JudgeTask, reference: Path, cases: _GivenCases, ran: Js
 
 
 if __name__ == "__main__":
-    from cubecore.errors import RequestError
-
-    try:
-        main(Path(sys.argv[1]))
-    except RequestError as error:
-        left = {"failed": REQUEST, "at": "request", "message": str(error), "seconds": {"cpu": 0.0}}
-        Path(sys.argv[1], "judged.json").write_text(json.dumps(left), "utf-8")
+    judge_folder(Path(sys.argv[1]))

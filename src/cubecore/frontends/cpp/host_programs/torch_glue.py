@@ -21,6 +21,7 @@ from cubecore.errors import unable
 from cubecore.frontends.cpp.files import write_at_once
 from cubecore.frontends.cpp.host_programs.driver import compile_and_link
 from cubecore.frontends.cpp.host_programs.programs import Memory, run_built_with
+from cubecore.frontends.cpp.host_programs.torch_prefix import torch_main, torch_prefix
 from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
 from cubecore.frontends.cpp.toolchain.cache import digest, filled, folder, scratch_folder, used
 from cubecore.frontends.cpp.toolchain.compiler import compiler
@@ -61,7 +62,8 @@ inline aclnnStatus {name}(void*, uint64_t, aclOpExecutor* executor, aclrtStream)
   return ::cubecore::glue::run_prepared("{name}", executor);
 }}
 """
-_MAIN = '#include "cubecore/torch/aclnn.h"\nint main() { return ::cubecore::glue::serve(); }\n'
+_DEVICE = re.compile(r"__aicore__|<<<|__global__")
+"""Words of a file that is compiled for the device, too, behind a prefix of its own."""
 _TYPES = (
     *("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"),
     *("", "complex64", "complex128", "bool", "", "", "", "bfloat16"),
@@ -121,7 +123,7 @@ def compiled_binding(
         If a file does not compile.
     """
     tool = compiler()
-    content = [tool.identity, headers(), _MAIN, _INCLUDED, _STEPS, arch, *HEADERS]
+    content = [tool.identity, headers(), _INCLUDED, _STEPS, arch, *HEADERS]
     for path in sources:
         near = sorted(p for p in path.parent.rglob("*") if p.suffix in {".h", ".hpp"})
         content += [
@@ -143,13 +145,20 @@ def compiled_binding(
             (work / "torch" / name).parent.mkdir(parents=True, exist_ok=True)
             (work / "torch" / name).write_text("#pragma once\n#include <cubecore_steps.h>\n")
         (work / "torch" / "cubecore_steps.h").write_text(included)
-        (work / "serve.cpp").write_text(_MAIN)
-        words = [*map(str, sources), str(work / "serve.cpp"), "-I", str(work / "torch")]
+        words = [*map(str, sources), str(torch_main()), "-I", str(work / "torch")]
         words += [f"-I{each}" for each in {str(path.parent) for path in sources}]
+        # A file that includes none of these headers is to fail as it does elsewhere.
+        prefix = torch_prefix() if all(map(_is_plain_host, texts)) else None
+        words += ["-include", str(prefix)] if prefix is not None else []
         made = work / "binding"
         compile_and_link([*words, f"--npu-arch=dav-{arch}", "-o", str(made)])
         write_at_once(program, made.read_bytes(), 0o755)
     return TorchBinding(program, run_operator, timeout_s)
+
+
+def _is_plain_host(text: str) -> bool:
+    """Return whether a file has host code alone, and includes a header of PyTorch's."""
+    return bool(_OTHERS.search(text)) and not _DEVICE.search(text)
 
 
 @dataclass(eq=False, slots=True)

@@ -105,7 +105,7 @@ def file_digest(path: Path) -> str:
 
 def shared_units() -> list[Path]:
     """Return what is there of cubecore's own: headers, plain and compiled, and the runtime."""
-    folders = ("pch-*", "headers-*", "op-host-*")
+    folders = ("pch-*", "headers-*", "op-host-*", "torch-*")
     found = [each for name in folders for each in folder().glob(name) if each.is_dir()]
     return [*found, *folder().glob("runtime-*"), *folder().glob("process-*")]
 
