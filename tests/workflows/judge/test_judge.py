@@ -1,5 +1,7 @@
 """`judge`: verdicts of right, wrong, racing and broken submissions, and what is refused."""
 
+import sys
+
 import numpy as np
 import pytest
 
