@@ -14,7 +14,7 @@ import sys
 import time
 
 import cubecore
-from cubecore.kernels.matmul.clock.launch import launch_time
+from cubecore.kernels.matmul.launch_time import launch_time
 from cubecore.planning.planner import plan_tilings
 from cubecore.planning.timed_product import TimedProduct
 from cubecore.workflows.request import make_request

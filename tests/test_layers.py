@@ -82,7 +82,7 @@ FLOORS = {
         "model": "the problem and the tiling",
     },
     "cubecore.timing": {
-        "steady_state": "loops whose state recurs, skipped",
+        "steady_state | tiles": "walks of trees that skip what recurs; products without trees",
         "pipes": "clocks of one core",
         "memory": "device memory and L2, which the cores share",
     },

@@ -51,7 +51,7 @@ KERNEL = PLAN | {
     "kernels.matmul", "numerics", "reports.files",
 }  # fmt: skip
 PLAN_TIMING = {
-    *("advice", "kernels.matmul.clock", "planning", "timing.memory", "timing.pipes"),
+    *("advice", "planning", "timing.memory", "timing.pipes", "timing.tiles"),
 }
 TIMING = PLAN_TIMING | {"greenlet", "reports.html", "timing.steady_state"}
 MACHINE = {

@@ -8,7 +8,7 @@ import pytest
 
 import cubecore
 from cubecore.errors import RequestError
-from cubecore.kernels.matmul.clock.launch import launch_time
+from cubecore.kernels.matmul.launch_time import launch_time
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.units import ceil_div
 from workflows.command import BAD_REQUEST, DONE, cli

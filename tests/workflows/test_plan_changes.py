@@ -7,7 +7,7 @@ import pytest
 from tools.evidence.plan_changes import SLACK, answers, drawn_plan, held, legal_changes, other
 
 import cubecore
-from cubecore.kernels.matmul.clock.launch import launch_time
+from cubecore.kernels.matmul.launch_time import launch_time
 from cubecore.tiling.rules.checker import check_tiling
 
 

@@ -31,7 +31,7 @@ from cubecore.answers.plan import TilingPlan
 from cubecore.arrays import column
 from cubecore.chips.model import Chip
 from cubecore.errors import CubecoreError
-from cubecore.kernels.matmul.clock.launch import launch_time
+from cubecore.kernels.matmul.launch_time import launch_time
 from cubecore.planning.event_ranking import can_be_timed, timed_plan, timed_tiling
 from cubecore.tiling.cost.chunk_columns import least_cycles
 from cubecore.tiling.cost.chunk_walk import walked_cycles

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cubecore.chips.costs import DEPENDENT_MAD_FRACTALS, LINE_BYTES, are_dependent
 from cubecore.isa.mte.copies import ND2NZ_PITCH_LIMIT
-from cubecore.kernels.matmul.clock.launch import launch_time
+from cubecore.kernels.matmul.launch_time import launch_time
 from cubecore.lazy_dataclass import dataclass
 from cubecore.presented.text import table
 from cubecore.tiling.cost.closed_form import start_cycles

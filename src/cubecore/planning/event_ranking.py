@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from cubecore.arrays import collecting_seldom
 from cubecore.chips.model import Chip
 from cubecore.errors import InfeasibleError, RequestError
-from cubecore.kernels.matmul.clock.launch import is_known, launch_time
 from cubecore.kernels.matmul.launch import require_supported
+from cubecore.kernels.matmul.launch_time import is_known, launch_time
 from cubecore.kernels.runnable import require_timed
 from cubecore.lazy_dataclass import dataclass
 from cubecore.planning.local_search import STANDARD, Effort, LocalSearch, effort_named

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cubecore.errors import refuse
-from cubecore.kernels.matmul.clock.launch import is_known, launch_time
+from cubecore.kernels.matmul.launch_time import is_known, launch_time
 from cubecore.lazy_dataclass import dataclass
 from cubecore.planning.planner import over_shared_k, whole_tiling
 from cubecore.tiling.rules.checker import check_case

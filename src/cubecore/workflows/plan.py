@@ -93,7 +93,7 @@ def plan_request(request: TilingRequest, alternatives: int, search: str = STANDA
        (`tiling.cost.chunk_walk.walked_cycles`); `tiling.solver.solver.legal` holds every rule
        against them.
     6. `planning.event_ranking.retimed` times the first of them as events, without building their
-       trees (`kernels.matmul.clock.launch.launch_time`).
+       trees (`kernels.matmul.launch_time.launch_time`).
     7. `planning.local_search.LocalSearch.run` times changes of one and two fields of the fastest
        (`tiling.solver.changes.changes`) until none is faster.
     """

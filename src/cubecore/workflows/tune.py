@@ -12,8 +12,8 @@ from cubecore.answers.plan import TilingPlan
 from cubecore.answers.time import Timed
 from cubecore.answers.tune import Tuned
 from cubecore.errors import NoLegalTilingError
-from cubecore.kernels.matmul.clock.launch import is_known
 from cubecore.kernels.matmul.launch import require_supported
+from cubecore.kernels.matmul.launch_time import is_known
 from cubecore.kernels.runnable import require_timed
 from cubecore.planning.event_ranking import timed as event_timed
 from cubecore.planning.timed_product import TimedProduct

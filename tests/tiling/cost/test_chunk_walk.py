@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from cubecore.arrays import column
-from cubecore.kernels.matmul.clock.launch import launch_time
+from cubecore.kernels.matmul.launch_time import launch_time
 from cubecore.planning.planner import plan_tilings
 from cubecore.tiling.cost.chunk_columns import COLUMNS, chunk_columns, least_cycles
 from cubecore.tiling.cost.chunk_walk import walked_cycles

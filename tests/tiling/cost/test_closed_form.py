@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cubecore.chips import chip, costs
 from cubecore.errors import RequestError
-from cubecore.kernels.matmul.clock.launch import launch_time
+from cubecore.kernels.matmul.launch_time import launch_time
 from cubecore.tiling.cost.closed_form import cost, lower_bound, predict
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.checker import check_tiling

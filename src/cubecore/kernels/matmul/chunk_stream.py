@@ -6,7 +6,6 @@ transfer. What stays under template NORM is in `cubecore.kernels.matmul.norm_str
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Literal, get_args
 
 from cubecore.errors import refuse
 from cubecore.isa.program.expr import Expr, Var
@@ -18,13 +17,11 @@ from cubecore.kernels.matmul.gm_to_l1 import Loader
 from cubecore.kernels.matmul.l1_to_l0 import Mover
 from cubecore.kernels.matmul.operand import BaseBlock, OperandPlan
 from cubecore.lazy_dataclass import dataclass
+from cubecore.timing.tiles.stages import ChunkOrder, Level
 from cubecore.units import ceil_div
 
 EVENTS = 3
 """Event ids of an operand for each of (MTE1, MTE2) and (MTE2, MTE1)."""
-Level = Literal["core", "outer", "inner", "step"]
-LEVELS: tuple[Level, ...] = get_args(Level)
-"""The levels for which a chunk stays in L1: the core, a chunk of an outer or inner axis, of K."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,45 +96,6 @@ class GridCell:
     k: Expr
     r_size: int
     k_size: int
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkOrder:
-    """The kinds of an operand's chunks in the order in which they are loaded.
-
-    Each of `passes` along K loads the kinds that its number in `patterns` lists, which are as many
-    for all. `firsts` has one chunk of each kind: its place along the operand's own axis and along
-    K, and its `Touch` level, which is that of the innermost loop that has turned and loads it
-    again, 0 where none has. Chunks of a kind are as long.
-    """
-
-    passes: list[int]
-    patterns: list[list[int]]
-    firsts: list[tuple[int, int, int]]
-
-    def __len__(self) -> int:
-        return len(self.passes) * len(self.patterns[0])
-
-    def alike(self, start: int, period: int, most: int) -> int:
-        """Return how many periods from `start` on are like the one before it, up to `most`.
-
-        Of periods of whole passes those are counted whose passes are alike as a whole; others
-        count within one pass.
-        """
-        length = len(self.patterns[0])
-        if period % length == 0:
-            first, shift = (start - period) // length, period // length
-            passes = self.passes
-            last = first + shift
-            while last < len(passes) and passes[last] == passes[last - shift]:
-                last += 1
-            return min((last * length - start) // period, most)
-        number, at = divmod(start, length)
-        kinds = self.patterns[self.passes[number]] if number < len(self.passes) else []
-        whole, count = kinds[at - period : at] if at >= period else None, 0
-        while count < most and kinds[at : at + period] == whole:
-            count, at = count + 1, at + period
-        return count
 
 
 class Stream(ABC):
@@ -319,7 +277,7 @@ class ChunkStream(Stream):
         """Return the number of chunks that L1 holds."""
         return self._plan.buffers
 
-    def order(self) -> "ChunkOrder":
+    def order(self) -> ChunkOrder:
         """Return what kind of chunk is loaded after which."""
         plan, walk = self._plan, self._walk
         r_tail, k_tail = (

@@ -16,7 +16,6 @@ from cubecore.kernels.matmul.chunk_stream import (
     Along,
     ChunkStream,
     GridCell,
-    Level,
     OperandAddresses,
     Slot,
     Stream,
@@ -24,6 +23,7 @@ from cubecore.kernels.matmul.chunk_stream import (
 )
 from cubecore.kernels.matmul.l1_to_l0 import Mover
 from cubecore.kernels.matmul.operand import BaseBlock, OperandPlan
+from cubecore.timing.tiles.stages import Level
 from cubecore.units import ceil_div
 
 

@@ -81,7 +81,8 @@ class PipeOrder:
         self._by_event: dict[tuple[int, int, bool], list[Callable[..., None]]] = {}
         self._holders: dict[int, int] = {}
         self.pipes = tuple(
-            PipeState(name, f"queue of {name} full", deque(maxlen=self._depth)) for name in NAMES
+            PipeState(deque(maxlen=self._depth), name=name, when_full=f"queue of {name} full")
+            for name in NAMES
         )
         self.pipes[SCALAR].busy = self.scalar  # what a kernel does before its first instruction
 

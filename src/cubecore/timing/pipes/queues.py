@@ -12,6 +12,7 @@ from cubecore.isa.declare.instruction import Mem, Pipe
 from cubecore.isa.program.expr import Expr
 from cubecore.isa.program.tree import Issue
 from cubecore.lazy_dataclass import dataclass
+from cubecore.timing.pipes.pipe_clock import PipeClock
 from cubecore.units import FRACTAL_ROWS, ceil_div
 
 PIPES = tuple(p for p in Pipe if p is not Pipe.ALL)
@@ -27,24 +28,17 @@ DEVICE_MEMORY = "device memory"
 Queued = tuple[Callable[..., bool], tuple[Any, ...], int]
 
 
-@dataclass(eq=False, slots=True)
-class PipeState:
-    """One pipe: when it may start its next instruction, and why not before.
+@dataclass(eq=False, slots=True, kw_only=True)
+class PipeState(PipeClock):
+    """One pipe of a walk over a tree: when it may start its next instruction, and why not before.
 
-    `queue` holds when the last instructions left it, as many as it has places; `blocked` those
-    behind a wait whose flag is not set yet. `drained` after a barrier: the next instruction
-    pays its head. `uses` counts what was started.
+    `blocked` are the instructions behind a wait whose flag is not set yet. `uses` counts what was
+    started.
     """
 
     name: str
     when_full: str
-    queue: deque[int]
-    free: int = 0
-    done: int = 0
-    busy: int = 0
-    gate: int = 0
     reason: str = ISSUE
-    drained: bool = True
     uses: int = 0
     blocked: deque[Queued] = field(default_factory=deque)
 

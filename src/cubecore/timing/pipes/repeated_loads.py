@@ -6,10 +6,11 @@ for device memory alone when the one before has been served. Either way the next
 
 from collections import deque
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest
+from cubecore.timing.pipes.pipe_clock import PipeClock
 from cubecore.timing.pipes.queues import PipeState
 
 LEAST = 3
@@ -89,14 +90,9 @@ def alike(
     return None
 
 
-class _Pipe(Protocol):
-    queue: deque[int]
-    free: int
-    done: int
-    busy: int
-
-
-def started(pipe: _Pipe, run: LoadRun, times: int, left: int, *, asked: int, arrive: int) -> int:
+def started(
+    pipe: PipeClock, run: LoadRun, times: int, left: int, *, asked: int, arrive: int
+) -> int:
     """Let a pipe take a run of loads; return when the scalar unit, at `left`, has issued all."""
     # An arithmetic progression: only the last `depth` starts are in the queue behind them, and the
     # scalar unit has waited for the one before those to leave it.

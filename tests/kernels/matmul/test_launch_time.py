@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from cubecore.chips import chip
-from cubecore.kernels.matmul.clock.launch import launch_time
+from cubecore.kernels.matmul.launch_time import launch_time
 from cubecore.planning.planner import plan_tilings
 from cubecore.planning.timed_product import TimedProduct
 from cubecore.tiling.model.tcubetiling import TCubeTiling

@@ -1,12 +1,12 @@
 """An operand's chunks on their way into L1, in time."""
 
-from collections import deque
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from cubecore.kernels.matmul.chunk_stream import ChunkOrder
+from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest
+from cubecore.timing.pipes.pipe_clock import PipeClock
 from cubecore.timing.pipes.repeated_loads import alike, all_issued, started
+from cubecore.timing.tiles.stages import Chunks, Load
 
 NO_PEAK = -(1 << 62)
 NO_LIMIT = 1 << 62
@@ -14,39 +14,21 @@ LEAST, IN_TURN = 24, 12
 """Equal transfers that are asked for at once where that is possible, and in turn where not."""
 
 
-class Load(NamedTuple):
-    """One transfer of a chunk: how often, until it is asked for, until its data are there."""
+@dataclass(eq=False, slots=True, kw_only=True)
+class Mte2(PipeClock):
+    """The pipe that loads, and what it waits for; an issue takes `step`, one of a chunk `work`.
 
-    times: int
-    asked: int
-    arrive: int
-    request: MemoryRequest
-
-
-class Mte2:
-    """The pipe that loads: its queue, until when it is taken, and what it waits for.
-
-    `room` are the cycles by which device memory could have been later without holding up a
-    transfer since it was last set; negative where it held one up.
+    `waited` are the cycles for which nothing but device memory was waited for, `room` those by
+    which it could have been later without holding up a transfer since that was last set; negative
+    where it held one up. `peak` is its highest peak since that was last set.
     """
 
-    __slots__ = (
-        *("busy", "done", "free", "gate", "memory", "peak", "queue", "room", "step"),
-        *("waited", "work"),
-    )
-
-    def __init__(self, memory: MemoryPort, depth: int, step: int, work: int) -> None:
-        self.memory, self.step, self.work = memory, step, work
-        self.queue = deque([0] * depth, maxlen=depth)
-        self.free = self.done = self.gate = self.busy = self.waited = 0
-        self.room, self.peak = NO_LIMIT, NO_PEAK
-
-    def move(self, shift: int) -> None:
-        """Let everything be so many cycles later."""
-        self.free += shift
-        self.gate += shift
-        self.done += shift
-        self.queue.extend([at + shift for at in self.queue])
+    memory: MemoryPort
+    step: int
+    work: int
+    waited: int = 0
+    room: int = NO_LIMIT
+    peak: int = NO_PEAK
 
     def chunk(self, time: int, free_at: int, loads: Sequence[Load], work: int) -> tuple[int, int]:
         """Wait for a free buffer, load a chunk and raise its flag.
@@ -215,40 +197,17 @@ class Mte2:
 
 
 class ChunkQueue:
-    """The chunks of one operand for one block of C: which comes next, which buffers are free.
-
-    `order` says of each pass along K which of `loads` brings its chunks. With `ahead` the next one
-    is asked for while one is used. `steps` are the base-K steps of a chunk, 0 where it stays.
-    """
+    """The chunks of one operand for one block of C: which comes next, which buffers are free."""
 
     __slots__ = (
-        "ahead",
-        "at",
-        "count",
-        "filled",
-        "free",
-        "loads",
-        "mte2",
-        "order",
-        "ready",
-        "steps",
-        "used",
-        "width",
+        *("ahead", "at", "count", "filled", "free", "loads", "mte2", "order", "ready"),
+        *("steps", "used", "width"),
     )
 
-    def __init__(
-        self,
-        mte2: Mte2,
-        free: list[int],
-        order: ChunkOrder,
-        loads: Sequence[Sequence[Sequence[Load]]],
-        *,
-        ahead: bool,
-        steps: int,
-    ) -> None:
-        self.mte2, self.free, self.order, self.loads = mte2, free, order, loads
-        self.steps = steps
-        self.ahead, self.count, self.width = ahead, len(order), len(loads[0])
+    def __init__(self, mte2: Mte2, free: list[int], chunks: Chunks) -> None:
+        self.mte2, self.free, self.order, self.loads = mte2, free, chunks.order, chunks.loads
+        self.steps, self.ahead = chunks.steps, chunks.ahead
+        self.count, self.width = len(chunks.order), len(chunks.loads[0])
         self.at = self.filled = self.used = 0
         self.ready = [0] * len(free)
 

@@ -8,12 +8,10 @@ from functools import lru_cache
 from math import lcm
 from typing import NamedTuple
 
-from cubecore.kernels.matmul.clock.core_pipes import CorePipes, Rings
-from cubecore.kernels.matmul.clock.loads import ChunkQueue
-from cubecore.kernels.matmul.clock.steady import Steady
-from cubecore.kernels.matmul.clock.work import BaseKStep
-from cubecore.lazy_dataclass import dataclass
-from cubecore.timing.memory.memory_port import MemoryRequest
+from cubecore.timing.tiles.chunk_loads import ChunkQueue
+from cubecore.timing.tiles.core_pipes import CorePipes, Rings
+from cubecore.timing.tiles.stages import BaseKStep, TileWork
+from cubecore.timing.tiles.steady import Steady
 from cubecore.units import ceil_div
 
 FEWEST_PERIODS = 6
@@ -24,20 +22,6 @@ FEWEST_SECTIONS = 3
 """Sections of periods from which on it is looked whether these recur."""
 _STEPS_AT_LEAST = 4
 """Base-K steps of a period, which is then some times the shorter chunk's own."""
-
-
-@dataclass(frozen=True, slots=True)
-class TileWork:
-    """A tile of C: its base-K steps, and its store's cycles and request.
-
-    Where it `frees` the table of a bias, no other tile needs that: behind its first product.
-    """
-
-    steps: tuple[BaseKStep, ...]
-    store: int
-    store_head: int
-    request: MemoryRequest
-    frees: bool
 
 
 class _Periods(NamedTuple):

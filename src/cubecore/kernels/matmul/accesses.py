@@ -12,11 +12,12 @@ from cubecore.isa.program.tree import Issue, Node, Program
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.matmul.bias_and_scale_rows import TableRow
 from cubecore.kernels.matmul.block import BlockShape, BlockTree
-from cubecore.kernels.matmul.chunk_stream import LEVELS, Along, ChunkStream
+from cubecore.kernels.matmul.chunk_stream import Along, ChunkStream
 from cubecore.kernels.matmul.launch import blocks_of_cores, core_shares, launch_tensors
 from cubecore.kernels.matmul.plan import MatmulPlan
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.core_grid import CoreBlock
+from cubecore.timing.tiles.stages import LEVELS
 
 
 class _Silent:

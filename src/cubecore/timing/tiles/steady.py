@@ -7,8 +7,8 @@ then, so is what they take.
 
 from collections.abc import Sequence
 
-from cubecore.kernels.matmul.clock.core_pipes import CorePipes, PipeClock, Rings
-from cubecore.kernels.matmul.clock.loads import NO_LIMIT, NO_PEAK, ChunkQueue, Mte2
+from cubecore.timing.tiles.chunk_loads import NO_LIMIT, NO_PEAK, ChunkQueue
+from cubecore.timing.tiles.core_pipes import CorePipes, Rings
 
 _MOST_COMPARED = 4
 """The latest visits of a state that are compared: a short stretch may recur within a longer one."""
@@ -178,8 +178,7 @@ class Steady:
             memory.repeat(0, served, each, peak, periods)
             self._highest = max(self._highest, peak + periods * (each - served))
         core.time += shift
-        pipes: tuple[PipeClock | Mte2, ...] = (core.m, core.mte1, core.fix, mte2)
-        for pipe in pipes:
+        for pipe in (core.m, core.mte1, core.fix, mte2):
             pipe.move(shift)
         for times in (rings.l0a, rings.l0b, rings.l0c):
             times[:] = [at + shift for at in times]

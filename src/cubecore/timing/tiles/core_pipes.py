@@ -2,37 +2,23 @@
 
 from collections import deque
 
-from cubecore.kernels.matmul.clock.loads import ChunkQueue, Mte2
-from cubecore.kernels.matmul.clock.work import IssueCycles, TileMove
 from cubecore.lazy_dataclass import dataclass
-
-
-@dataclass(slots=True)
-class PipeClock:
-    """A pipe that does one thing after another."""
-
-    queue: deque[int]
-    free: int = 0
-    gate: int = 0
-    busy: int = 0
-    drained: bool = True
-
-    def move(self, shift: int) -> None:
-        """Let everything be so many cycles later."""
-        self.free += shift
-        self.gate += shift
-        self.queue.extend([at + shift for at in self.queue])
+from cubecore.timing.memory.memory_port import MemoryPort
+from cubecore.timing.pipes.pipe_clock import PipeClock
+from cubecore.timing.tiles.chunk_loads import ChunkQueue, Mte2
+from cubecore.timing.tiles.stages import IssueCycles, L0Move
 
 
 class CorePipes:
     """A core's pipes while it computes blocks of C one after another."""
 
-    def __init__(self, scalars: IssueCycles, depth: int, mte2: Mte2, start: int) -> None:
-        self.time, self.scalars, self.mte2 = start, scalars, mte2
-        self.m, self.mte1, self.fix = (
-            PipeClock(deque([0] * depth, maxlen=depth)) for _ in range(3)
-        )
-        self.scalar_waits = 0
+    def __init__(self, scalars: IssueCycles, depth: int, memory: MemoryPort, start: int) -> None:
+        # A queue is full of what has left it long ago: its oldest entry always is the one whose
+        # place the next instruction takes.
+        queues = [deque([0] * depth, maxlen=depth) for _ in range(4)]
+        self.time, self.scalars = start, scalars
+        self.m, self.mte1, self.fix = (PipeClock(queue) for queue in queues[1:])
+        self.mte2 = Mte2(queues[0], memory=memory, step=scalars.issue, work=scalars.load)
 
     def raised(self, pipe: PipeClock) -> int:
         """Raise a flag of a pipe."""
@@ -74,7 +60,7 @@ class CorePipes:
         """Let MTE1 say that a chunk is used up."""
         chunks.release(self.raised(self.mte1))
 
-    def copy_to_table(self, copy: TileMove) -> None:
+    def copy_to_table(self, copy: L0Move) -> None:
         """Let MTE1 copy a part of a bias, as it moves blocks into L0."""
         # The same arithmetic as a move into L0: MTE1 is slowed while MTE2 fills L1, and pays its
         # head if it stood idle before.

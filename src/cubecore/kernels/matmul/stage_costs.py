@@ -15,41 +15,25 @@ from cubecore.isa.program.tree import Branch, Issue, Loop, Node
 from cubecore.isa.scalar.control_registers import ScalarWork
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.kernels.build.builder import Builder
+from cubecore.kernels.matmul.accesses import TileShape
 from cubecore.kernels.matmul.block import product
 from cubecore.kernels.matmul.chunk_stream import Slot
-from cubecore.kernels.matmul.clock.accesses import TileShape
 from cubecore.kernels.matmul.l1_to_l0 import Mover
 from cubecore.kernels.matmul.operand import BaseBlock, OperandPlan
 from cubecore.kernels.matmul.plan import MatmulPlan
-from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.global_accesses import cost_of
-
-
-class TileMove(NamedTuple):
-    """Moves of MTE1, one right behind the other: alone, beside MTE2, and what a gap adds.
-
-    None at all, no `times`, is a barrier.
-    """
-
-    times: int
-    busy: int
-    slowed: int
-    head: int
-
-
-class NotEveryInstruction(Exception):  # noqa: N818 - no error: the caller walks the tree instead
-    """The kernel has an instruction that this walk does not know."""
+from cubecore.timing.tiles.stages import BaseKStep, IssueCycles, L0Move, NotEveryInstruction
 
 
 @lru_cache(maxsize=16384)
-def moves(plan: OperandPlan, tile: BaseBlock, chip: Chip) -> tuple[TileMove, ...]:
+def moves(plan: OperandPlan, tile: BaseBlock, chip: Chip) -> tuple[L0Move, ...]:
     """Return the moves of a base block into L0."""
     # The kernel's own mover writes the moves of one base block at address 0; their costs are read
     # off the tree. So the clock cannot disagree with the kernel on what is issued.
     builder = Builder("moves")
     zero = Expr(0)
     Mover(builder, plan).move(zero, Slot(zero, 0).at, zero, zero, tile)
-    moves_of_tile: list[TileMove] = []
+    moves_of_tile: list[L0Move] = []
     for node in builder.finish().body:
         if not isinstance(node, Loop):
             moves_of_tile.append(_move(node, chip))
@@ -60,29 +44,19 @@ def moves(plan: OperandPlan, tile: BaseBlock, chip: Chip) -> tuple[TileMove, ...
     return tuple(moves_of_tile)
 
 
-def _move(leaf: Node, chip: Chip) -> TileMove:
+def _move(leaf: Node, chip: Chip) -> L0Move:
     """Return a move of MTE1, or a barrier behind moves that may overlap."""
     assert isinstance(leaf, Issue), "moves are leaves or loops of leaves"
     if isinstance(leaf.template, PipeBarrier):
-        return TileMove(0, 0, 0, 0)
+        return L0Move(0, 0, 0, 0)
     return move_of(leaf.template, chip)
 
 
-def move_of(template: Instruction, chip: Chip) -> TileMove:
+def move_of(template: Instruction, chip: Chip) -> L0Move:
     """Return what a move of MTE1 takes."""
     cost = cost_of(template, chip)
     contention: float = chip.require("l1_to_l0_contention", "timing")
-    return TileMove(1, cost.busy, cost.busy + round(cost.busy * contention), cost.idle_head)
-
-
-class BaseKStep(NamedTuple):
-    """A base-K step of a tile: the moves of A and of B, the matmul, and a barrier behind it."""
-
-    a: tuple[TileMove, ...]
-    b: tuple[TileMove, ...]
-    busy: int
-    head: int
-    barrier: bool
+    return L0Move(1, cost.busy, cost.busy + round(cost.busy * contention), cost.idle_head)
 
 
 class Transfers(NamedTuple):
@@ -114,21 +88,11 @@ def transfers(body: Sequence[Node], values: Mapping[Var, int], chip: Chip) -> li
     return listed
 
 
-@dataclass(frozen=True)
-class IssueCycles:
-    """The scalar unit's cycles: of an issue, and with its own work of a step, a load, a tile."""
-
-    issue: int
-    step: int
-    load: int
-    tile: int
-
-    @staticmethod
-    def of(plan: MatmulPlan) -> "IssueCycles":
-        """Return those of a kernel."""
-        issue: int = plan.chip.require("scalar_issue_cycles", "timing")
-        works = (ScalarWork(step=plan.step, part=part) for part in ("step", "load", "tile"))
-        return IssueCycles(issue, *(issue + cost_of(work, plan.chip).busy for work in works))
+def issue_cycles(plan: MatmulPlan) -> IssueCycles:
+    """Return the scalar unit's cycles of a kernel."""
+    issue: int = plan.chip.require("scalar_issue_cycles", "timing")
+    works = (ScalarWork(step=plan.step, part=part) for part in ("step", "load", "tile"))
+    return IssueCycles(issue, *(issue + cost_of(work, plan.chip).busy for work in works))
 
 
 def step(
