@@ -16,8 +16,8 @@ from cubecore.kernels.matmul.chunk_stream import Along, ChunkStream
 from cubecore.kernels.matmul.launch import blocks_of_cores, core_shares, launch_tensors
 from cubecore.kernels.matmul.plan import MatmulPlan
 from cubecore.lazy_dataclass import dataclass
+from cubecore.tiling.cost.tile_counts import LEVELS
 from cubecore.tiling.model.core_grid import CoreBlock
-from cubecore.timing.tiles.stages import LEVELS
 
 
 class _Silent:

@@ -1,6 +1,7 @@
 """The part of a core's tree that computes one block of C."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from cubecore.chips import costs
 from cubecore.chips.products import HALF_SUM_ARCHS
@@ -29,6 +30,7 @@ from cubecore.kernels.matmul.norm_stream import norm_stream
 from cubecore.kernels.matmul.plan import MatmulPlan
 from cubecore.kernels.matmul.result import VectorStores
 from cubecore.lazy_dataclass import dataclass
+from cubecore.tiling.cost.tile_counts import OperandWalk
 from cubecore.tiling.model.core_grid import CoreBlock, batch_groups
 from cubecore.units import (
     DATA_BLOCK_BYTES,
@@ -73,6 +75,7 @@ class BlockTree:
         self.flags = Flags(builder)
         self.up: list[Event] = [] if before is None else list(before.up)
         self.k_blocks = ceil_div(share.k, plan.tiling.baseK)
+        self.walk_a, self.walk_b = self._walks()
         kind = plan.problem.bias_type if share.has_bias else None
         optional = {"bias": kind is not None, "scale": plan.problem.scales_columns}
         optional |= dict.fromkeys(("scale_a", "scale_b"), plan.problem.mx)
@@ -145,34 +148,30 @@ class BlockTree:
         groups = batch_groups(p, plan.chip, plan.tiling.usedCoreNum)
         return Expr.of(self._slots[name]) + matrix * (groups * size_bytes)
 
-    def _steps(self) -> tuple[int, int]:
-        """Return the tiles of a chunk along M and N; NORM has chunks only where K stays in L1."""
-        t = self.plan.tiling
+    def _walks(self) -> tuple[OperandWalk, OperandWalk]:
+        """Return the walks over A and over B; NORM has chunks only where K stays in L1."""
+        t, share, k_steps = self.plan.tiling, self.share, self.k_blocks
+        m_outer = t.iterateOrder == 1
+        a = OperandWalk(share.m, t.baseM, t.stepM, k_steps, t.stepKa, m_outer)
+        b = OperandWalk(share.n, t.baseN, t.stepN, k_steps, t.stepKb, not m_outer)
         if self.plan.problem.template == "MDL":
-            return t.stepM, t.stepN
-        step_m = t.stepM if self.k_blocks <= t.stepKa else 1
-        return step_m, t.stepN if self.k_blocks <= t.stepKb else 1
+            return a, b
+        a, b = (x if x.k_chunks == 1 else replace(x, step=1) for x in (a, b))
+        return a, b
 
     def _stream(self, name: str, matrix: Expr) -> Stream:
-        share, t = self.share, self.plan.tiling
-        (step_m, step_n), m_outer, ahead = self._steps(), t.iterateOrder == 1, self.plan.preload
         if name == "a":
-            plan, l1 = self.plan.a, 0
-            walk = StreamGeometry(
-                share.m, share.n, share.k, step_m, t.stepKa, t.baseN, step_n, m_outer, ahead
-            )
+            plan, l1, own, other = self.plan.a, 0, self.walk_a, self.walk_b
         else:
-            plan, l1 = self.plan.b, self.l1_b
-            walk = StreamGeometry(
-                share.n, share.m, share.k, step_n, t.stepKb, t.baseM, step_m, not m_outer, ahead
-            )
+            plan, l1, own, other = self.plan.b, self.l1_b, self.walk_b, self.walk_a
+        walk = StreamGeometry(own, other, self.share.k, self.plan.preload)
         scales = None
         if plan.scales is not None:
             scales = self._source(f"scale_{name}", matrix, plan.scales.stored_bytes)
         addresses = OperandAddresses(self._source(name, matrix, plan.stored_bytes), l1, scales)
         if self.plan.problem.template == "MDL":
             return ChunkStream(self.builder, plan, addresses, walk)
-        return norm_stream(self.builder, plan, addresses, walk, kept=share.kept == name)
+        return norm_stream(self.builder, plan, addresses, walk, kept=self.share.kept == name)
 
     def _rows(self) -> tuple[ScaleRow | None, BiasRow | None]:
         """Return the rows of scales and of bias, one behind the other in what is left of L1."""
@@ -199,8 +198,7 @@ class BlockTree:
     def _chunks(self) -> Iterator[tuple[CutBlock, CutBlock]]:
         """Give the M chunk and the N chunk in the tiling's order."""
         t, b = self.plan.tiling, self.builder
-        step_m, step_n = self._steps()
-        m_size, n_size = step_m * t.baseM, step_n * t.baseN
+        m_size, n_size = self.walk_a.step * t.baseM, self.walk_b.step * t.baseN
         if t.iterateOrder == 1:
             for m_chunk in b.split("m_chunk", self.share.m, m_size):
                 self.stream_a.enter("outer")
@@ -220,8 +218,7 @@ class BlockTree:
 
     def _tiles(self, m_chunk: CutBlock, n_chunk: CutBlock) -> None:
         t, b = self.plan.tiling, self.builder
-        step_m, step_n = self._steps()
-        m_at, n_at = m_chunk.number * step_m, n_chunk.number * step_n
+        m_at, n_at = m_chunk.number * self.walk_a.step, n_chunk.number * self.walk_b.step
         if t.iterateOrder == 1:
             for mi, m in b.split("m", m_chunk.length, t.baseM):
                 for ni, n in b.split("n", n_chunk.length, t.baseN):

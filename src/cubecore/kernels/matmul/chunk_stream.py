@@ -17,8 +17,8 @@ from cubecore.kernels.matmul.gm_to_l1 import Loader
 from cubecore.kernels.matmul.l1_to_l0 import Mover
 from cubecore.kernels.matmul.operand import BaseBlock, OperandPlan
 from cubecore.lazy_dataclass import dataclass
-from cubecore.timing.tiles.stages import ChunkOrder, Level
-from cubecore.units import ceil_div
+from cubecore.tiling.cost.tile_counts import Level, OperandWalk
+from cubecore.timing.tiles.stages import ChunkOrder
 
 EVENTS = 3
 """Event ids of an operand for each of (MTE1, MTE2) and (MTE2, MTE1)."""
@@ -70,21 +70,15 @@ class Along:
 
 @dataclass(frozen=True, slots=True)
 class StreamGeometry:
-    """The geometry of a core's walk as a stream needs it.
+    """The geometry of a core's walk as a stream needs it: of its `own` operand and of the `other`.
 
-    `step` and `other_step` are the tiles of a chunk of the operand's own axis and of the other.
-    `outer` says that the operand's own axis is the outer one of the tiling's order, `ahead` that
-    the next chunk is asked for ahead of its use even if it holds all of K.
+    `k` are elements. `ahead` says that the next chunk is asked for ahead of its use even if it
+    holds all of K.
     """
 
-    r: int
-    other: int
+    own: OperandWalk
+    other: OperandWalk
     k: int
-    step: int
-    step_k: int
-    other_base: int
-    other_step: int
-    outer: bool
     ahead: bool = True
 
 
@@ -108,44 +102,29 @@ class Stream(ABC):
     def __init__(
         self, builder: Builder, plan: OperandPlan, addresses: OperandAddresses, walk: StreamGeometry
     ) -> None:
-        self._builder, self._plan, self._addresses, self._walk = builder, plan, addresses, walk
+        self._builder, self._plan, self._addresses = builder, plan, addresses
         self._flags = Flags(builder)
         self._first = 0 if plan.is_a else EVENTS
         self._name = "a" if plan.is_a else "b"
-        self._size = plan.buffer_bytes(walk.r)
-        self._k_blocks = ceil_div(walk.k, plan.base_k)
-        self._k_chunks = ceil_div(self._k_blocks, walk.step_k)
-        self._r_tiles = ceil_div(walk.r, plan.base_r)
-        self._r_chunks = ceil_div(self._r_tiles, walk.step)
-        self._other_tiles = ceil_div(walk.other, walk.other_base)
-        self._other_chunks = ceil_div(self._other_tiles, walk.other_step)
-        self._level = self._residency()
-
-    def _residency(self) -> Level:
-        if self._k_chunks > 1:
-            if self._walk.step > 1:
-                raise refuse(
-                    "stepM" if self._plan.is_a else "stepN",
-                    "be 1 while K is not in one chunk",
-                    self._walk.step,
-                )
-            return "step"
-        if self._r_chunks == 1:
-            return "core"
-        return "outer" if self._walk.outer else "inner"
+        self._own, self._other, self._k = walk.own, walk.other, walk.k
+        self._size = plan.buffer_bytes(self._own.extent)
+        self._level = self._own.level
+        if self._level == "step" and self._own.step > 1:
+            name = "stepM" if plan.is_a else "stepN"
+            raise refuse(name, "be 1 while K is not in one chunk", self._own.step)
 
     def _repeats(self, k: int) -> list[tuple[str, int]]:
         """Return the wheels of a cursor over what every tile loads anew: K in `k` parts."""
-        if self._walk.outer:
-            return [("k", k), ("again", self._other_tiles), ("own", self._r_tiles)]
-        again = min(self._walk.other_step, self._other_tiles)
-        return [("k", k), ("again", again), ("own", self._r_tiles), ("round", self._other_chunks)]
+        if self._own.outer:
+            return [("k", k), ("again", self._other.tiles), ("own", self._own.tiles)]
+        again = min(self._other.step, self._other.tiles)
+        return [("k", k), ("again", again), ("own", self._own.tiles), ("round", self._other.chunks)]
 
     def _limit_repeats(self, cursor: Cursor) -> None:
         """Let the last chunk of the other axis have the tiles that are left."""
-        step = self._walk.other_step
-        if not self._walk.outer and step > 1 and self._other_tiles % step:
-            left = self._other_tiles - cursor.at("round") * step
+        step = self._other.step
+        if not self._own.outer and step > 1 and self._other.tiles % step:
+            left = self._other.tiles - cursor.at("round") * step
             cursor.limit("again", left.minimum(step))
 
     def _lengths(self, index: Expr, total: int, size: int) -> Iterator[int]:
@@ -163,8 +142,8 @@ class Stream(ABC):
         loader = Loader(self._builder, self._plan)
         start = self._plan.offset(cell.r, cell.r_size, cell.k, cell.k_size)
         source = self._addresses.source + start
-        for r in self._lengths(cell.r, self._walk.r, cell.r_size):
-            for k in self._lengths(cell.k, self._walk.k, cell.k_size):
+        for r in self._lengths(cell.r, self._own.extent, cell.r_size):
+            for k in self._lengths(cell.k, self._k, cell.k_size):
                 loader.load(source, target, self._plan.chunk(r, k))
                 if self._chunks_of_scales == 1:
                     self._load_scales(cell, target, r, k)
@@ -179,7 +158,7 @@ class Stream(ABC):
         """Load the scales of the r x k values that a cell has."""
         scales, source = self._plan.scales, self._addresses.scales
         if scales is not None and source is not None:
-            to = buffer + self._plan.values_bytes(self._walk.r)
+            to = buffer + self._plan.values_bytes(self._own.extent)
             start = scales.offset(cell.r, cell.r_size, cell.k, cell.k_size)
             scales.load(self._builder, source + start, to, r, k)
 
@@ -187,7 +166,7 @@ class Stream(ABC):
         """Move the scales of base block (r, k) of those behind `buffer` beside its values."""
         plan = self._plan
         if plan.scales is not None:
-            start = buffer + plan.values_bytes(self._walk.r)
+            start = buffer + plan.values_bytes(self._own.extent)
             start = start + plan.scales.at(r, plan.base_r, k, plan.base_k)
             plan.scales.move(self._builder, start, slot.number, slot.size_bytes, tile.r, tile.k)
 
@@ -242,20 +221,19 @@ class ChunkStream(Stream):
         self._scales_used = Ring(builder, f"{self._name}_scales_used", buffers)
         # Loading ahead needs a second buffer. `_left` counts what is still to be loaded, so that
         # the last chunk asks for none behind it.
+        total = self._own.k_chunks * self._own.chunks * self._own.passes(self._other)
         ahead = plan.buffers > 1 and (walk.ahead or self._level == "step")
-        self._left = builder.scalar(f"{self._name}_left", self._total) if ahead else None
+        self._left = builder.scalar(f"{self._name}_left", total) if ahead else None
 
     def _sequence(self) -> Cursor:
-        """Set `_total`, the loads of a core, and return the cursor over them."""
+        """Return the cursor over the loads of a core."""
         b, name = self._builder, self._name
         if self._level == "step":
-            self._total = self._k_chunks * self._r_chunks * self._other_tiles
-            cursor = Cursor(b, name, self._repeats(self._k_chunks))
+            cursor = Cursor(b, name, self._repeats(self._own.k_chunks))
             self._limit_repeats(cursor)
             return cursor
-        rounds = self._other_chunks if self._level == "inner" else 1
-        self._total = self._r_chunks * rounds
-        return Cursor(b, name, [("own", self._r_chunks), ("round", rounds)])
+        rounds = self._own.passes(self._other)
+        return Cursor(b, name, [("own", self._own.chunks), ("round", rounds)])
 
     @property
     def events(self) -> list[Event]:
@@ -279,15 +257,15 @@ class ChunkStream(Stream):
 
     def order(self) -> ChunkOrder:
         """Return what kind of chunk is loaded after which."""
-        plan, walk = self._plan, self._walk
+        plan = self._plan
         r_tail, k_tail = (
             total // size if total % size else -1
             for total, size in (
-                (walk.r, plan.step_r * plan.base_r),
-                (walk.k, plan.step_k * plan.base_k),
+                (self._own.extent, plan.step_r * plan.base_r),
+                (self._k, plan.step_k * plan.base_k),
             )
         )
-        along_k = range(self._k_chunks) if self._level == "step" else range(1)
+        along_k = range(self._own.k_chunks)
         numbers: dict[tuple[bool, int], int] = {}
         kinds: dict[tuple[bool, bool, int], int] = {}
         patterns: list[list[int]] = []
@@ -324,11 +302,11 @@ class ChunkStream(Stream):
         And how often each of its passes along K is repeated.
         """
         if self._level != "step":
-            return [(turn > 0, 1) for turn in range(self._total // self._r_chunks)]
-        if self._walk.outer:
-            return [(False, self._other_tiles)]
-        step, left = self._walk.other_step, self._other_tiles
-        return [(turn > 0, min(step, left - turn * step)) for turn in range(self._other_chunks)]
+            return [(turn > 0, 1) for turn in range(self._own.passes(self._other))]
+        if self._own.outer:
+            return [(False, self._other.tiles)]
+        step, left = self._other.step, self._other.tiles
+        return [(turn > 0, min(step, left - turn * step)) for turn in range(self._other.chunks)]
 
     def _passes(self, number: Callable[[int, int], int], *, again: bool, times: int) -> list[int]:
         """Return the passes along K of a turn, each as `number` says of its row and its level."""
@@ -336,7 +314,7 @@ class ChunkStream(Stream):
         # one.
         inner = 1 + (len(self._turns()) > 1)  # the level of a repetition within a turn
         passes: list[int] = []
-        for r in range(self._r_tiles if self._level == "step" else self._r_chunks):
+        for r in range(self._own.chunks):
             passes.append(number(r, int(again)))
             if times > 1:
                 passes += [number(r, inner)] * (times - 1)
@@ -374,7 +352,7 @@ class ChunkStream(Stream):
         """Free a chunk of K where one ends."""
         if self._level != "step":
             return
-        step, last = self._plan.step_k, self._k_blocks - 1
+        step, last = self._plan.step_k, self._own.k_steps - 1
         if step == 1:
             self._release()
             return
@@ -424,8 +402,8 @@ class ChunkStream(Stream):
         together = self._chunks_of_scales
         wide = GridCell(cell.r, cell.k // together, cell.r_size, cell.k_size * together)
         buffer = self._addresses.l1 + self._scales_filled.at * self._size
-        for r in self._lengths(wide.r, self._walk.r, wide.r_size):
-            for k in self._lengths(wide.k, self._walk.k, wide.k_size):
+        for r in self._lengths(wide.r, self._own.extent, wide.r_size):
+            for k in self._lengths(wide.k, self._k, wide.k_size):
                 self._load_scales(wide, buffer, r, k)
         self._scales_filled.next()
 
@@ -445,7 +423,7 @@ class ChunkStream(Stream):
     def move(self, k_block: Expr, k: int, along_r: Along, slot: Slot) -> None:
         """Move a base block of the chunk that is used now."""
         plan = self._plan
-        local = k_block % plan.step_k if self._k_chunks > 1 else k_block
+        local = k_block % plan.step_k if self._own.k_chunks > 1 else k_block
         buffer = self._addresses.l1 + self._used.at * self._size
         tile = BaseBlock(along_r.length, plan.multiplied(k), plan.chunk(along_r.chunk, 0))
         Mover(self._builder, plan).move(buffer, slot.at, along_r.in_chunk, local, tile)

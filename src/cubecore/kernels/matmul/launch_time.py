@@ -18,6 +18,7 @@ from cubecore.kernels.matmul.launch import settings_of
 from cubecore.kernels.matmul.plan import MatmulPlan, matmul_plan
 from cubecore.kernels.matmul.stage_costs import issue_cycles, move_of, step, transfers
 from cubecore.lazy_dataclass import dataclass
+from cubecore.tiling.cost.tile_counts import Level
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.timing.memory.global_accesses import cost_of
@@ -30,7 +31,6 @@ from cubecore.timing.tiles.stages import (
     Chunks,
     CoreStages,
     L0Move,
-    Level,
     Load,
     NotEveryInstruction,
     TileTurn,

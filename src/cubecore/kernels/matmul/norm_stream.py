@@ -23,7 +23,7 @@ from cubecore.kernels.matmul.chunk_stream import (
 )
 from cubecore.kernels.matmul.l1_to_l0 import Mover
 from cubecore.kernels.matmul.operand import BaseBlock, OperandPlan
-from cubecore.timing.tiles.stages import Level
+from cubecore.tiling.cost.tile_counts import Level
 from cubecore.units import ceil_div
 
 
@@ -40,10 +40,10 @@ def norm_stream(
     `kept` says that an earlier client of the core left the operand in L1; it is used if all of it
     was there.
     """
-    if ceil_div(walk.k, plan.base_k) > walk.step_k:
+    if walk.own.k_chunks > 1:
         ring = replace(plan, buffers=min(plan.buffers, EVENTS))
-        return ChunkStream(builder, ring, addresses, replace(walk, step_k=1))
-    whole = ceil_div(walk.r, plan.base_r) <= walk.step
+        return ChunkStream(builder, ring, addresses, replace(walk, own=walk.own.by_block()))
+    whole = walk.own.chunks == 1
     return (KeptBlocks if kept and whole else StayingBlocks)(builder, plan, addresses, walk)
 
 
@@ -77,25 +77,25 @@ class StayingBlocks(_Blocks):
         super().__init__(builder, plan, addresses, walk)
         # A buffer has a slot for each base block of a chunk, which is loaded in the order of its
         # first use.
-        self._slots = walk.step * walk.step_k
+        self._slots = self._own.step * self._own.step_k
         self._buffers = plan.buffers // self._slots
-        rounds = self._other_chunks if self._level == "inner" else 1
-        tiles = min(walk.step, self._r_tiles)
-        levels = [("k", self._k_blocks), ("tile", tiles), ("own", self._r_chunks)]
+        rounds = self._own.passes(self._other)
+        tiles = min(self._own.step, self._own.tiles)
+        levels = [("k", self._own.k_steps), ("tile", tiles), ("own", self._own.chunks)]
         self._cursor = Cursor(builder, self._name, [*levels, ("round", rounds)])
-        if self._r_tiles % walk.step and self._r_chunks > 1:
+        if self._own.tiles % self._own.step and self._own.chunks > 1:
             self._cursor.limit("tile", self._tiles_of(self._cursor.at("own")))
         # Events are few: one for each buffer, and what is left announces blocks in turns.
         seen = EVENTS - self._buffers
         self._ready = Ring(builder, f"{self._name}_ready", seen)
         self._taken = Ring(builder, f"{self._name}_taken", seen)
         self._used = Ring(builder, f"{self._name}_used", self._buffers)
-        total = self._k_blocks * self._r_tiles * rounds
+        total = self._own.k_steps * self._own.tiles * rounds
         self._left = builder.scalar(f"{self._name}_left", total) if self._buffers > 1 else None
 
     def _tiles_of(self, chunk: Expr) -> Expr:
-        step = self._walk.step
-        left: Expr = self._r_tiles - chunk * step
+        step = self._own.step
+        left: Expr = self._own.tiles - chunk * step
         return left.minimum(step)
 
     @property
@@ -143,8 +143,8 @@ class StayingBlocks(_Blocks):
             return
         # A single buffer is filled up to the chunk's end only: what comes next goes where this
         # chunk lies.
-        last = ceil_div(along_r.chunk, self._plan.base_r) * self._k_blocks - 1
-        with self._builder.when(along_r.in_chunk * self._k_blocks + k_block, "<", last):
+        last = ceil_div(along_r.chunk, self._plan.base_r) * self._own.k_steps - 1
+        with self._builder.when(along_r.in_chunk * self._own.k_steps + k_block, "<", last):
             self._load_next()
 
     def leave_step(self, k_block: Expr) -> None:
@@ -152,21 +152,21 @@ class StayingBlocks(_Blocks):
 
     def move(self, k_block: Expr, k: int, along_r: Along, slot: Slot) -> None:
         """Move the step's block of the chunk that is used now."""
-        at = self._used.at * self._slots + along_r.in_chunk * self._k_blocks + k_block
+        at = self._used.at * self._slots + along_r.in_chunk * self._own.k_steps + k_block
         self._move(k, along_r, slot, at)
 
     def _load_next(self) -> None:
         """Load the block at the cursor, and announce it."""
         cursor = self._cursor
         r, k, tile = cursor.at("own"), cursor.at("k"), cursor.at("tile")
-        index = tile * self._k_blocks + k
-        number: Int = cursor.at("round") * self._r_chunks + r
+        index = tile * self._own.k_steps + k
+        number: Int = cursor.at("round") * self._own.chunks + r
         buffer = Expr.of(number) % self._buffers
         # The buffer is asked for once a chunk, as its first block comes.
         with self._builder.when(index, "==", 0):
             self._flags.wait("MTE1", "MTE2", buffer + self._release)
         with self._builder.walking(cursor.walk()):
-            self._load(r * self._walk.step + tile, k, buffer * self._slots + index)
+            self._load(r * self._own.step + tile, k, buffer * self._slots + index)
         event = self._ready.at + self._first
         self._flags.wait("MTE1", "MTE2", event)
         self._flags.set("MTE2", "MTE1", event)
@@ -201,4 +201,4 @@ class KeptBlocks(_Blocks):
 
     def move(self, k_block: Expr, k: int, along_r: Along, slot: Slot) -> None:
         """Move the step's block."""
-        self._move(k, along_r, slot, along_r.tile * self._k_blocks + k_block)
+        self._move(k, along_r, slot, along_r.tile * self._own.k_steps + k_block)

@@ -11,6 +11,7 @@ from cubecore.errors import refuse
 from cubecore.isa.program.expr import Expr
 from cubecore.kernels.matmul.mx_scales import PAIR, ScalePlan
 from cubecore.lazy_dataclass import dataclass
+from cubecore.tiling.cost.traffic import Stored
 from cubecore.tiling.model.mx_type_para import scale_factor
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
@@ -237,15 +238,12 @@ def operand_plan(
     boundary, and no two rows a multiple of 8 KiB apart follow each other.
     """
     p, t = problem, tiling
-    trans, nz = (p.trans_a, p.format_a == "NZ") if is_a else (not p.trans_b, p.format_b == "NZ")
-    extent = p.m if is_a else p.n
-    # A stored [k, 1] is the same bytes as [1, k].
-    k_inner = not trans or (is_a and extent == 1 and not nz)
+    stored, extent = Stored.of(p, "a" if is_a else "b"), p.m if is_a else p.n
+    dtype, k_inner, nz = stored.kind, stored.k_inner, stored.nz
     step_r, step_k = (t.stepM, t.stepKa) if is_a else (t.stepN, t.stepKb)
     depth = t.depthA1 if is_a else t.depthB1
     if p.template != "MDL":
         step_r = step_k = 1
-    dtype = p.a_type if is_a else p.b_type
     pitch = p.k if k_inner else extent
     if padded and not nz:
         row = PADDED_ROW_BYTES * (ceil_div(int(dtype.bytes_of(pitch)), PADDED_ROW_BYTES) | 1)

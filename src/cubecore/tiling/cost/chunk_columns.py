@@ -54,21 +54,21 @@ def chunk_columns(case: RuleCase) -> tuple[Column, ...]:
     values, hbm, read = _operand_columns(case, w, clients)
     out = written_back(case, problem.batch * read, stored_bytes(problem, w), w.k_blocks)
     n_first = np.equal(t.iterateOrder, 1)
-    whole_a, whole_b = w.ka_chunks == 1, w.kb_chunks == 1
+    whole_a, whole_b = w.a.k_chunks == 1, w.b.k_chunks == 1
     # B is asked for first where its chunk stays longer: it holds all of K and A's does not, or N is
     # the outer axis.
     swapped = whole_b & np.logical_not(whole_a & n_first)
     beside = np.equal(t.dbL0C, 2) | problem.shares_unit_flag
     double = np.equal(t.dbL0A, 2) & np.equal(t.dbL0B, 2)
     values += (swapped, np.where(n_first, w.n_tiles, w.m_tiles), n_first, w.tiles, w.k_steps)
-    values += (np.maximum(w.ka_chunks, w.kb_chunks), pipes["MTE1"] / w.steps)
+    values += (np.maximum(w.a.k_chunks, w.b.k_chunks), pipes["MTE1"] / w.steps)
     values.append(costs.l1_to_l0a_cycles(chip, carried["L1->L0A"]) / w.steps)
     values.append(costs.l1_to_l0b_cycles(chip, carried["L1->L0B"]) / w.steps)
     values += (pipes["M"] / w.steps, pipes["FIX"] / w.tiles)
     values += (out / (w.tiles * clients), double)
     # A part of the bias is fetched for each tile (N first), or for each column of tiles of a chunk
     # (M first).
-    rows = np.where(n_first, w.m_tiles, w.m_chunks) * w.n_tiles
+    rows = np.where(n_first, w.m_tiles, w.a.chunks) * w.n_tiles
     fetched = np.equal(rows, w.tiles) if problem.bias_type is not None else False
     values += (head_waits(case, w), np.logical_not(beside), fetched, clients)
     values += (np.minimum(clients, TURNS), np.not_equal(w.m_blocks, 2))
@@ -84,11 +84,11 @@ def _operand_columns(
     hbm: Column = 0.0
     read: Column = 0.0
     single = t.depthA1 <= t.stepM * t.stepKa, t.depthB1 <= t.stepN * t.stepKb
-    a_axis = _Cut(w.m, t.baseM, w.m_tiles), _Cut(w.m, t.stepM * t.baseM, w.m_chunks)
-    b_axis = _Cut(w.n, t.baseN, w.n_tiles), _Cut(w.n, t.stepN * t.baseN, w.n_chunks)
+    a_axis = _Cut(w.m, t.baseM, w.m_tiles), _Cut(w.m, t.stepM * t.baseM, w.a.chunks)
+    b_axis = _Cut(w.n, t.baseN, w.n_tiles), _Cut(w.n, t.stepN * t.baseN, w.b.chunks)
     sizes = (
-        _sizes(*a_axis, _Cut(w.k, t.stepKa * t.baseK, w.ka_chunks)),
-        _sizes(*b_axis, _Cut(w.k, t.stepKb * t.baseK, w.kb_chunks)),
+        _sizes(*a_axis, _Cut(w.k, t.stepKa * t.baseK, w.a.k_chunks)),
+        _sizes(*b_axis, _Cut(w.k, t.stepKb * t.baseK, w.b.k_chunks)),
     )
     matrices, tails = matrices_per_core(t, problem, chip), _tails(case, w)
     of_passes = first_and_later_loads(case, w)

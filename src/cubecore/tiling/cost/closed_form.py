@@ -211,7 +211,7 @@ def inner_pipes(
         row_bytes = bias.bytes_of(w.n) / w.n_tiles
         held = problem.accumulator_type.bytes_of(w.n) / w.n_tiles
         # N first: a part of the bias for each tile; M first: one for a column of tiles of a chunk.
-        rows = np.where(np.equal(t.iterateOrder, 1), w.m_tiles, w.m_chunks) * w.n_tiles
+        rows = np.where(np.equal(t.iterateOrder, 1), w.m_tiles, w.a.chunks) * w.n_tiles
         mte2 = rows * costs.gm_to_l1_cycles(chip, 1, row_bytes, bias.bytes_of(t.N))
         mte1 = mte1 + rows * costs.l1_to_bt_cycles(chip, held)
     out = problem.c_type.bytes_of(w.m * w.n)

@@ -205,7 +205,7 @@ def _waits(work: Work, spare: Column) -> Column:
     quick = np.where(a_often, a.mean_cycles, b.mean_cycles)
     slow = np.where(a_often, b.mean_cycles, a.mean_cycles)
     lead = np.maximum(work.chain, work.pipes["S"]) / often - quick
-    two = a_often & (w.ka_chunks > 1) & (w.kb_chunks > 1) & (often >= 2 * rarely)
+    two = a_often & (w.a.k_chunks > 1) & (w.b.k_chunks > 1) & (often >= 2 * rarely)
     wait = slow + np.where(a_often, a.hidden_cycles, b.hidden_cycles) - np.where(two, 2, 1) * lead
     wait = np.where(np.where(a_often, alone_a, alone_b), slow, wait)
     wait = np.clip(wait, 0, slow + np.where(a_often, b.hidden_cycles, a.hidden_cycles))

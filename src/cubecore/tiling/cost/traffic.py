@@ -4,15 +4,13 @@ One tiling or a struct of arrays, as in `tiling.cost.tile_counts`. Transfers of 
 equal parts.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from cubecore.aliases import Column
 from cubecore.chips import Chip, costs
 from cubecore.dtypes import ElementType
 from cubecore.lazy_dataclass import dataclass
-from cubecore.tiling.cost.tile_counts import TileCounts
+from cubecore.tiling.cost.tile_counts import OperandWalk, TileCounts
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.extents import ND_INNER_LIMIT, clamp
 from cubecore.tiling.rules.model import RuleCase
@@ -34,7 +32,10 @@ class Stored:
 
     @staticmethod
     def of(problem: Problem, operand: str) -> "Stored":
-        """Return how operand "a" or "b" is stored. A vector that is A is a row either way."""
+        """Return how operand "a" or "b" is stored.
+
+        A vector that is A is a row either way: a stored [k, 1] is the same bytes as [1, k].
+        """
         p, is_a = problem, operand == "a"
         nz = getattr(p, f"format_{operand}") == "NZ"
         whole = p.m if is_a else p.n
@@ -63,7 +64,7 @@ class Stored:
     def transfer(self, chip: Chip, extent: Column, k: Column, parts: Column = 1.0) -> "Transfer":
         """Return the transfer of `extent` x `k` elements, along M or N and along K, in parts.
 
-        The parts are cut along the stored inner axis.
+        The parts are cut along the stored inner walk.
         """
         # ND: `rows` stored rows of `inner` elements. NZ: a "row" of the copy is a column of
         # fractals, C0 elements wide, so that the two change places.
@@ -127,29 +128,25 @@ class Chunks:
 
 def chunks(case: RuleCase, w: TileCounts, operand: str) -> Chunks:
     """Return the chunks of operand "a" or "b" on the fullest core; NORM and IBSHARE move blocks."""
-    t, axis = case.tiling, _axis(case, w, operand)
+    t, walk = case.tiling, _walk(case, w, operand)
     stored, base_k = Stored.of(case.problem, operand), t.baseK
-    step = np.where(axis.k_chunks == 1, axis.step, 1)
-    extent, k = np.minimum(step * axis.base, axis.extent), np.minimum(axis.step_k * base_k, w.k)
+    step = np.where(walk.k_chunks == 1, walk.step, 1)
+    extent, k = np.minimum(step * walk.base, walk.extent), np.minimum(walk.step_k * base_k, w.k)
     if stored.k_inner:
-        blocks, most = w.k_steps / axis.k_chunks, np.minimum(axis.step_k, w.k_steps)
+        blocks, most = w.k_steps / walk.k_chunks, np.minimum(walk.step_k, w.k_steps)
     else:
-        blocks, most = axis.tiles / axis.chunks, np.minimum(step, axis.tiles)
-    parts = stored.apart(axis.base, base_k, blocks)
-    mean = stored.transfer(case.chip, axis.extent / axis.chunks, w.k / axis.k_chunks, parts)
-    first = stored.transfer(case.chip, extent, k, stored.apart(axis.base, base_k, most))
-    size = axis.extent * w.k * (stored.kind.bits / 8)
+        blocks, most = walk.tiles / walk.chunks, np.minimum(step, walk.tiles)
+    parts = stored.apart(walk.base, base_k, blocks)
+    mean = stored.transfer(case.chip, walk.extent / walk.chunks, w.k / walk.k_chunks, parts)
+    first = stored.transfer(case.chip, extent, k, stored.apart(walk.base, base_k, most))
+    size = walk.extent * w.k * (stored.kind.bits / 8)
     first_size = extent * k * (stored.kind.bits / 8)
-    return Chunks(axis.chunks * axis.k_chunks, mean, first, size, first_size)
+    return Chunks(walk.chunks * walk.k_chunks, mean, first, size, first_size)
 
 
-def _axis(case: RuleCase, w: TileCounts, operand: str) -> "_Axis":
-    t = case.tiling
-    if operand == "a":
-        axis = _Axis(w.m, t.baseM, t.stepM, t.stepKa, w.m_tiles, w.m_chunks, w.ka_chunks)
-    else:
-        axis = _Axis(w.n, t.baseN, t.stepN, t.stepKb, w.n_tiles, w.n_chunks, w.kb_chunks)
-    return axis if case.problem.template == "MDL" else axis.by_block(w.k_steps)
+def _walk(case: RuleCase, w: TileCounts, operand: str) -> OperandWalk:
+    walk = w.a if operand == "a" else w.b
+    return walk if case.problem.template == "MDL" else walk.by_block()
 
 
 @dataclass(frozen=True)
@@ -248,24 +245,7 @@ def _passes(case: RuleCase, w: TileCounts) -> tuple[tuple[Column, Column], ...]:
     m_first, n_first = distances(case, w, t.stepM * t.baseM, t.stepN * t.baseN)
     turned = np.equal(t.iterateOrder, 1)
     a, b = (np.where(turned, late, early) for early, late in zip(m_first, n_first, strict=True))
-    return (w.a_passes, a), (w.b_passes, b)
-
-
-@dataclass(frozen=True)
-class _Axis:
-    """An operand's own axis: elements of a core's share and of a base block, steps, counts."""
-
-    extent: Column
-    base: Column
-    step: Column
-    step_k: Column
-    tiles: Column
-    chunks: Column
-    k_chunks: Column
-
-    def by_block(self, k_steps: Column) -> "_Axis":
-        """Return the axis in chunks of one base block."""
-        return replace(self, step=1, step_k=1, chunks=self.tiles, k_chunks=k_steps)
+    return (w.a.passes(w.b), a), (w.b.passes(w.a), b)
 
 
 def _loads(
@@ -318,13 +298,13 @@ def _loads_missing(
 def _row_starts(case: RuleCase, w: TileCounts, operand: str, apart: Column) -> Column:
     """Return how much longer a chunk takes for where its rows start, if all of them start alike."""
     t, stored = case.tiling, Stored.of(case.problem, operand)
-    axis = _axis(case, w, operand)
+    walk = _walk(case, w, operand)
     if stored.k_inner:
-        rows, length, chunks = axis.extent / axis.chunks, w.k, axis.k_chunks
-        step, share, cores = axis.step_k * t.baseK, t.singleCoreK, w.k_blocks
+        rows, length, chunks = walk.extent / walk.chunks, w.k, walk.k_chunks
+        step, share, cores = walk.step_k * t.baseK, t.singleCoreK, w.k_blocks
     else:
-        rows, length, chunks = w.k / axis.k_chunks, axis.extent, axis.chunks
-        step = np.where(axis.k_chunks == 1, axis.step, 1) * axis.base
+        rows, length, chunks = w.k / walk.k_chunks, walk.extent, walk.chunks
+        step = np.where(walk.k_chunks == 1, walk.step, 1) * walk.base
         share, cores = _own_share(w, operand)
         share = share * apart
     return row_starts(
@@ -437,7 +417,7 @@ def distances(
     a_panels = w.m_blocks * np.minimum(m_step, w.m) * a_size
     b_panels = w.n_blocks * np.minimum(n_step, w.n) * b_size
     # The outer axis' operand is read again after a panel of each; the inner one's after all of its
-    # axis.
+    # walk.
     near = a_panels + b_panels
     return (t.M * a_size + b_panels, near), (near, a_panels + t.N * b_size)
 

@@ -164,13 +164,14 @@ def _residency_columns(
     # bound of the loads at these passes, none of which L2 misses.
     cut = chunks(judged, w, operand)
     step, step_k, depth = fields.values()
-    whole = (w.ka_chunks if is_a else w.kb_chunks) == 1
+    walk, other = (w.a, w.b) if is_a else (w.b, w.a)
+    whole = walk.k_chunks == 1
     size = (t.M if is_a else t.N) * w.k * w.k_blocks * ((case.a if is_a else case.b).bits / 8)
     memory = costs.hbm_cycles(chip, size, cut.mean.row_bytes)
-    passes = np.where(whole, 1.0, w.n_tiles if is_a else w.m_tiles)
+    passes = np.where(whole, 1.0, other.tiles)
     reading = Pass.of(chip, cut.count, cut.mean, memory, cut.size_bytes)
     cycles, memory = reading.least(passes, 0)
-    along = np.where(whole, w.m_chunks if is_a else w.n_chunks, 1)
+    along = np.where(whole, walk.chunks, 1)
     count = passes * cut.count
     alone = depth <= (step * step_k if case.problem.template == "MDL" else 1)
     # With one buffer every load but the first waits until the chunk before it has been read.

@@ -6,14 +6,11 @@ a map: no address, no flag by number, and of what is alike one record.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 from cubecore.lazy_dataclass import dataclass
+from cubecore.tiling.cost.tile_counts import Level
 from cubecore.timing.memory.memory_port import MemoryRequest
-
-Level = Literal["core", "outer", "inner", "step"]
-LEVELS: tuple[Level, ...] = get_args(Level)
-"""The levels for which a chunk stays in L1: the core, a chunk of an outer or inner axis, of K."""
 
 
 @dataclass(frozen=True)
