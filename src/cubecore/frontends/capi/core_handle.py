@@ -425,8 +425,6 @@ class CoreHandle(CoreOutput):
         """Drop the calls and memories made ready: they refer back, and would outlive the launch."""
         for name in [name for name in vars(self) if not name.startswith("_")]:
             delattr(self, name)
-        if self._repeated is not None:
-            self._repeated.release()
         if self._issues.calls.paths is not None:
             self._issues.calls.paths.release()
 

@@ -228,8 +228,6 @@ class Recorder(Core):
         self.findings: list[tuple[int, SanitizerFinding, str]] = []
         """Findings of the kernel itself, each behind so many issues."""
         self.halted = False
-        self.catch_up: Callable[[], None] = _nothing
-        """Gives the trace the numbers of what was issued, which may be behind its addresses."""
         self._hub = getcurrent()
 
     def _run(self, task: Task) -> None:
@@ -238,8 +236,6 @@ class Recorder(Core):
             task.body(self)
         except Exception as error:  # noqa: BLE001 - raised again by who executes
             self.failed = error
-        self.catch_up()
-        self.catch_up = _nothing  # who gives numbers refers back to the core
 
     def go_on(self) -> None:
         """Let the kernel record, until it pauses."""
@@ -247,7 +243,6 @@ class Recorder(Core):
 
     def pause(self) -> None:
         """Let others go on, who see all that was recorded."""
-        self.catch_up()
         self._hub.switch()
 
     def settle(self) -> None:
@@ -260,7 +255,6 @@ class Recorder(Core):
 
     def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         """Take one instruction, in program order."""
-        self.catch_up()
         kind, location = self._kind_of.get(id(template)), self._number_of_location.get(id(where))
         if kind is None or location is None:
             if isinstance(template, ToPartner):
@@ -289,11 +283,8 @@ class Recorder(Core):
         """Take the numbers of instructions whose addresses the trace has."""
         self._kinds.extend(kinds)
         self._wheres.extend(wheres)
-
-    @property
-    def room(self) -> int:
-        """The instructions with which the core has to pause."""
-        return self._pause_at - len(self._kinds)
+        if len(self._kinds) >= self._pause_at:
+            self._hub.switch()
 
     def scalars(self, template: Instruction) -> tuple[int, ...]:
         """Return what the scalar unit reads from the core's registers."""
@@ -304,7 +295,6 @@ class Recorder(Core):
 
     def load_scalar(self, load: LoadScalar, address: int) -> int:
         """Return the integer, or the bits, that memory holds at `address`."""
-        self.catch_up()
         # Fast path: if nothing that the core has issued is pending, memory holds the value now, so
         # that the kernel need not pause. The read is listed in `read`, as it is judged later than
         # it is made.
@@ -477,17 +467,12 @@ class _Handing(FindingLog):
         """Hand a finding on."""
         recorder = self._recorder()
         assert recorder is not None
-        recorder.catch_up()
         recorder.say(finding, len(recorder.trace), operand)
 
 
 def _never(*_: object) -> bool:
     """Let every value be read at once."""
     return False
-
-
-def _nothing() -> None:
-    """Give no numbers: the trace has them."""
 
 
 def _nobody(core: Core, *_: object) -> None:

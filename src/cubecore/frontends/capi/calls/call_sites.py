@@ -89,72 +89,54 @@ class QuickCall:
     count: int | None
     stores: tuple[tuple[int, int, int, str], ...]
     leaves: bool
-    steps: "dict[int, ExpectedCall]" = field(default_factory=dict)
+    by_state: "dict[int, PreparedCall]" = field(default_factory=dict)
 
-    def step(
-        self,
-        site: Site,
-        sites: "Sites",
-        place: int,
-        arrays: ArrayWatch | NoArrays,
-        names: Names,
-    ) -> "ExpectedCall":
-        """Return the call at a place in the author's code, as the core's state is."""
-        # The checks of arrays and what follows depend on the registers' state, so that a call at a
-        # place has one prepared step per state. Loops come back to the same state, thus to the same
-        # step.
+    def prepared(self, site: Site, arrays: ArrayWatch | NoArrays, names: Names) -> "PreparedCall":
+        """Return the call as the core's state is."""
+        # The checks of arrays and what follows depend on the registers' state, so that a call has
+        # one preparation per state. Loops come back to the same state, thus to the same one.
         before = arrays.state
-        step = self.steps.get(id(before))
-        if step is None:
+        known = self.by_state.get(id(before))
+        if known is None:
             plan = arrays.plan(self.templates)
             kinds = array("I", [names.kind(template) for template in self.templates])
             wheres = array("I", [names.location_number(site.where)] * len(kinds))
-            step = ExpectedCall(self, site, sites, place, before, plan, kinds, wheres)
-            self.steps[id(before)] = step
-        return step
+            known = PreparedCall(self, site, before, plan, kinds, wheres)
+            self.by_state[id(before)] = known
+        return known
 
 
-class ExpectedCall:
-    """A call at a place, in one state of the core, and the numbers of what it records.
+class PreparedCall:
+    """A call in one state of the core, and the numbers of what it records.
 
-    `pointers` are memories, types and the bytes that are touched from there on; `given` the numbers
-    behind them, `types` those of numbers that may equal others. `fixed` are the addresses of the
-    operands if there are no pointers, else None. `steady` is the number of the pointers where the
-    first core gives the same ones each time; 0 where it does not, and of many. `stale` says which
-    count the call leaves in place of a mask, once it has.
+    `pointers` are memories, types and the bytes that are touched from there on. `fixed` are the
+    addresses of the operands if there are no pointers, else None. `stale` says which count the call
+    leaves in place of a mask, once it has. `before` is held so that its `id` stays its own.
     """
 
     __slots__ = (
-        *("after", "before", "call", "code", "fixed", "given", "indices", "kinds", "length"),
-        *("masked", "place", "pointers", "sites", "size", "stale", "steady", "types", "where"),
-        *("wheres", "width"),
+        *("after", "before", "call", "fixed", "indices", "kinds", "pointers", "size", "stale"),
+        *("where", "wheres"),
     )
 
     def __init__(
         self,
         call: QuickCall,
         site: Site,
-        sites: "Sites",
-        place: int,
         before: ArrayState,
         plan: ArrayPlan,
         kinds: "array[int]",
         wheres: "array[int]",
     ) -> None:
-        self.call, self.where, self.code = call, site.where, site.code
-        self.sites, self.place = sites, place
-        self.width, self.given = site.pointers, site.numbers
-        self.types = site.types if site.typed else None
-        self.length = self.width + len(self.given)
-        self.masked, self.indices, self.size = call.masked, call.indices, len(call.templates)
+        self.call, self.where = call, site.where
+        self.indices, self.size = call.indices, len(call.templates)
         self.before, self.after = before, plan.after
         self.pointers = [
             (mem, kind, *_reach(call, plan, number))
             for number, (mem, kind) in enumerate(site.kinds)
         ]
-        self.fixed = None if self.width else [0] * len(call.indices or ())
+        self.fixed = None if site.pointers else [0] * len(call.indices or ())
         self.kinds, self.wheres = kinds, wheres
-        self.steady = 0
         self.stale: Stale | None = None
 
 
@@ -168,30 +150,6 @@ def _reach(call: QuickCall, plan: ArrayPlan, pointer: int) -> tuple[int, int]:
     return min((low for low, _ in touched), default=-_NOWHERE), max(
         (high for _, high in touched), default=_NOWHERE
     )
-
-
-class Track:
-    """The calls that the first core of a kind has repeated in a launch, in their order."""
-
-    def __init__(self) -> None:
-        self.steps: list[ExpectedCall] = []
-        self.starts = array("q", [0])
-        self.kinds, self.wheres = array("I"), array("I")
-        self.most = 1
-        """The most instructions of a call."""
-
-    def grow(self, step: ExpectedCall) -> None:
-        """Take the next call."""
-        self.steps.append(step)
-        self.kinds.extend(step.kinds)
-        self.wheres.extend(step.wheres)
-        self.starts.append(len(self.kinds))
-        self.most = max(self.most, step.size)
-
-    def cut(self, at: int) -> None:
-        """Keep so many calls of an earlier launch."""
-        del self.kinds[self.starts[at] :], self.wheres[self.starts[at] :]
-        del self.steps[at:], self.starts[at + 1 :]
 
 
 class Sites:
@@ -303,8 +261,6 @@ class KnownCalls:
         self.loads: dict[tuple[int, Mem, str], tuple[LoadScalar, str]] = {}
         self.spans = ArraySpans(chip)
         self.launches = KnownLaunches()
-        self.tracks: dict[bool, Track] = {}
-        """The stretches that AICs, and those that AIVs, have repeated."""
 
     def __len__(self) -> int:
         places = sum(map(len, self.sites.values())) + len(self.loads)

@@ -24,8 +24,6 @@ class Issues:
         self.told: set[int] = set()
         self._reads: dict[int, int] = {}
         self._read_at: dict[int, Location] = {}
-        self.led: set[bool] = set()
-        """The kinds of cores, AIC or AIV, of which a first one has begun."""
 
     def untold(self, site: "Site") -> "Said | None":
         """Return the notice of a place, once in a launch."""
