@@ -159,6 +159,8 @@ class _BlockWriter:
         NotEveryInstruction
             If a row of a bias travels in parts, or anew for each matrix.
         """
+        # One block of the kernel's tree of accesses says which loads there are and where a store
+        # goes; the rest of the stages follows from the tiling, in the order of `BlockTree`.
         tree, bias = self.tree, None
         if tree.bias is not None:
             if not tree.row or tree.share.batches > 1:

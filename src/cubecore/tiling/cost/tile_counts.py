@@ -67,6 +67,8 @@ class OperandWalk:
         A chunk with all of K is loaded for each of the other's chunks, but once where it lies
         outside or is the only one; parts of K are loaded for each of the other's tiles.
         """
+        # This is the answer to where L1's reuse comes from, and all of it: a chunk with all of K is
+        # reused while the other axis runs inside of it, parts of K only within one tile.
         once = _where(self.outer | (self.chunks == 1), 1, other.chunks)
         return _where(self.k_chunks == 1, once, other.tiles)
 

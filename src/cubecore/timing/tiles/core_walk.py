@@ -90,6 +90,8 @@ class _CoreWalk:
         if block.bias is not None and not self._has_bias:
             rings.row, rings.table = core.raised(core.mte1), core.raised(core.m)
             self._has_bias = True
+        # Rings begin at their first buffer in each block: so the kernel's counters do, which are
+        # set where a block's part of the tree begins.
         rings.at_a = rings.at_b = rings.at_c = 0
         for _ in range(block.matrices):
             self._matrix(block)
@@ -103,6 +105,8 @@ class _CoreWalk:
         if block.bias is not None:
             core.time, at = core.mte2.chunk(core.time, rings.row, block.bias, 0)
             core.waited(core.mte1, at)
+        # First loads are asked for before anything is waited for. What stays for the whole core is
+        # acquired here, once; all else where its level begins, in `_row` or along K.
         staying = []
         for queue, chunks in zip((a, b), block.chunks, strict=True):
             core.time = queue.start(core.time)
@@ -139,6 +143,8 @@ class _CoreWalk:
                 core.waited(core.mte1, rings.table)
                 core.copy_to_table(turn.copy)
             self._walked += compute_tile(core, rings, turn.work, a, b)
+            # Behind the last tile of a column the table of the bias is free for the next column's
+            # part; then the chunks go that no later tile of the row reads.
             if turn.frees:
                 rings.table = core.raised(core.m)
             for index in turn.releases:

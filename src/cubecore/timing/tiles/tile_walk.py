@@ -139,6 +139,8 @@ def compute_tile(
         walked += 1
     if recurring is not None:
         recurring.finish()
+    # FIX waits for the last product's flag, stores the tile, and then says that the buffer of L0C
+    # is free for the tile after the next one.
     core.waited(core.fix, core.raised(core.m))
     _store(core, work)
     rings.l0c[rings.at_c] = core.raised(core.fix)

@@ -38,6 +38,9 @@ class RepeatedCalls:
         take_addresses, take_numbers = core.trace.addresses.extend, core.take_numbers
 
         def call(*arguments: Any, **keywords: Any) -> Any:
+            # All that could make it another call is compared on the way: where it stands, which
+            # function it is, the state of the registers, the mask, numbers with their types, and
+            # what pointers point into. Anything else is bound anew, which costs tens of times more.
             frame = this_frame(1)  # the caller's line, nothing else
             known = None if keywords else look_up(sites, frame, arguments)
             if known is None:
