@@ -82,7 +82,8 @@ FLOORS = {
         "model": "the problem and the tiling",
     },
     "cubecore.timing": {
-        "steady_state | tiles": "walks of trees that skip what recurs; products without trees",
+        "tiles": "products without trees, from stages",
+        "steady_state": "walks of trees that skip what recurs",
         "pipes": "clocks of one core",
         "memory": "device memory and L2, which the cores share",
     },

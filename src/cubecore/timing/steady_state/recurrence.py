@@ -24,6 +24,7 @@ from cubecore.timing.pipes.issue_log import LogMark
 from cubecore.timing.pipes.queues import SCALAR, PipeState
 from cubecore.timing.steady_state.loop_body import LoopBody
 from cubecore.timing.steady_state.loop_guards import CounterPath
+from cubecore.timing.steady_state.visits import MemoryState, Visits
 
 _MOST_STRETCHES = 1024
 """Stretches that are remembered of a loop."""
@@ -43,15 +44,10 @@ class Visit(NamedTuple):
     issued: int
     bytes: tuple[int, int, int, int]
     stalls: Mapping[tuple[str, str], int]
-    busy_until: int
-    served: int
+    memory: MemoryState
     requests: int
     delays: int
     logged: LogMark | None
-
-    def lag(self, slack: int) -> int:
-        """Return how far device memory is ahead of now; no less than it can use of the past."""
-        return max(self.busy_until - self.time, -slack)
 
 
 class PipeAt(NamedTuple):
@@ -100,7 +96,7 @@ class Recurrence:
         self._clock, self._body = clock, body
         self._pipes = [clock.pipes[i] for i in body.pipes]
         self._flags = [clock.flags[flag] for flag in body.flags]
-        self._seen: dict[object, Visit] = {}
+        self._seen = Visits[Visit](1)
         self._numbers: dict[tuple[object, ...], int] = {}
         self._stretches: dict[tuple[int, int], dict[int, Stretch]] = {}
         self._room = _MOST_STRETCHES
@@ -169,12 +165,11 @@ class Recurrence:
         if self._body.stride != whole:
             keys.insert(0, (state, visit.trip % whole))
         for key in keys:
-            before = self._seen.get(key)
-            self._seen[key] = visit
-            if before is not None and self._recurs(before, visit):
-                periods = self._periods(before, visit, total, given)
-                if periods:
-                    return self._advance(before, visit, periods)
+            for before in self._seen.earlier(key, visit):
+                if self._recurs(before, visit):
+                    periods = self._periods(before, visit, total, given)
+                    if periods:
+                        return self._advance(before, visit, periods)
         return visit.trip, visit.counters
 
     def _recurs(self, before: Visit, now: Visit) -> bool:
@@ -245,8 +240,7 @@ class Recurrence:
         if after.requests != before.requests:
             # Device memory that is done earlier than then changes nothing if it held up nobody
             # then; if it did, it must be as late as then.
-            slack = self._clock.memory.slack
-            then, here = before.lag(slack), now.lag(slack)
+            then, here = before.memory.lag, now.memory.lag
             if here > then or (after.delays != before.delays and here != then):
                 return False
         values = zip(
@@ -265,7 +259,7 @@ class Recurrence:
         clock, before, after = self._clock, stretch.before, stretch.after
         # The peak is relative to what had been served: in the repetition both the clock and the
         # served cycles are further on.
-        later = now.time - after.time - (now.served - after.served)
+        later = now.time - after.time - (now.memory.served - after.memory.served)
         self._add(before, after, 1, None if stretch.peak is None else stretch.peak + later)
         clock.scalar = now.time + after.time - before.time
         shift = now.time - before.time
@@ -323,7 +317,7 @@ class Recurrence:
             clock.log.repeat(before.logged, after.logged, times)
         if requests := after.requests - before.requests:
             assert peak is not None, "a period without a peak"
-            cycles, served = after.time - before.time, after.served - before.served
+            cycles, served = after.time - before.time, after.memory.served - before.memory.served
             memory.repeat(requests, served, cycles, peak, times)
         more = [times * (b - a) for a, b in zip(before.bytes, after.bytes, strict=True)]
         memory.read_bytes += more[0]
@@ -377,8 +371,7 @@ class Recurrence:
             clock.issued,
             (memory.read_bytes, memory.hbm_read_bytes, memory.written_bytes, memory.waited),
             dict(clock.stalls),
-            memory.busy_until,
-            memory.served,
+            MemoryState.of(memory, clock.scalar),
             memory.requests,
             memory.delays,
             None if clock.log is None else clock.log.mark(),
@@ -406,11 +399,8 @@ class Recurrence:
         memory = self._clock.memory
         if now.requests == before.requests:
             return True
-        # A lag that grows would hold up a load sooner or later; one that shrinks or stands never
-        # does if none was held up yet.
-        lags = before.lag(memory.slack), now.lag(memory.slack)
         held_up = now.delays != before.delays
-        if lags[0] < lags[1] or (held_up and lags[0] != lags[1]):
+        if not before.memory.periods(now.memory, -1 if held_up else 0):
             return False
         return memory.peak_since(before.requests) is not None
 

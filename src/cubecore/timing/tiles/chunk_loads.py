@@ -6,10 +6,10 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest
 from cubecore.timing.pipes.pipe_clock import PipeClock
 from cubecore.timing.pipes.repeated_loads import alike, all_issued, started
+from cubecore.timing.steady_state.visits import NO_LIMIT
 from cubecore.timing.tiles.stages import Chunks, Load
 
 NO_PEAK = -(1 << 62)
-NO_LIMIT = 1 << 62
 LEAST, IN_TURN = 24, 12
 """Equal transfers that are asked for at once where that is possible, and in turn where not."""
 

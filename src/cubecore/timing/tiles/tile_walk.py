@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from cubecore.timing.tiles.chunk_loads import ChunkQueue
 from cubecore.timing.tiles.core_pipes import CorePipes, Rings
+from cubecore.timing.tiles.recurrence import Recurrence
 from cubecore.timing.tiles.stages import BaseKStep, TileWork
-from cubecore.timing.tiles.steady import Steady
 from cubecore.units import ceil_div
 
 FEWEST_PERIODS = 6
@@ -71,21 +71,21 @@ def _periods(count: int, chunks: tuple[int, ...], tail: bool, frees: bool) -> _P
     return _Periods(period, (*kinds, None), section, (*sections, None))
 
 
-class _Recurrence:
+class _StepRecurrence:
     """The part that recurs of a tile's base-K steps: from section to section, and within each."""
 
     def __init__(
         self, core: CorePipes, rings: Rings, a: ChunkQueue, b: ChunkQueue, of: _Periods
     ) -> None:
         self._of, self._state = of, (core, rings, a, b)
-        self._sections = Steady(*self._state, of.sections) if of.section else None
+        self._sections = Recurrence(*self._state, of.sections) if of.section else None
         self._begin(0)
 
     def _begin(self, step: int) -> None:
         """Begin a section, or the only one."""
         of, first = self._of, step // self._of.steps
         end = first + of.section // of.steps if of.section else None
-        self._head, self._periods = step, Steady(*self._state, of.kinds[first:end])
+        self._head, self._periods = step, Recurrence(*self._state, of.kinds[first:end])
 
     def skipped(self, number: int) -> int:
         """Return how many steps from the head of a period on need no walk."""
@@ -117,7 +117,7 @@ def compute_tile(
     of = _periods(len(steps), every_chunk, steps[-1] is not steps[0], work.frees)
     recurring = None
     if len(of.kinds) > FEWEST_PERIODS:
-        recurring = _Recurrence(core, rings, a, b, of)
+        recurring = _StepRecurrence(core, rings, a, b, of)
     number, last, walked = 0, len(steps) - 1, 0
     while number <= last:
         # Only at heads of periods: in between the state would never be the same.

@@ -7,32 +7,28 @@ then, so is what they take.
 
 from collections.abc import Sequence
 
-from cubecore.timing.tiles.chunk_loads import NO_LIMIT, NO_PEAK, ChunkQueue
+from cubecore.timing.steady_state.visits import NO_LIMIT, MemoryState, Visits
+from cubecore.timing.tiles.chunk_loads import NO_PEAK, ChunkQueue
 from cubecore.timing.tiles.core_pipes import CorePipes, Rings
 
 _MOST_COMPARED = 4
-"""The latest visits of a state that are compared: a short stretch may recur within a longer one."""
+"""The latest visits of a state that are compared."""
 _MOST_REMEMBERED = 8
 """The most skipped stretches after which what was seen before is kept."""
 
 
 class _Visit:
-    """The head of a row of tiles, a tile or a period along K: when, and what was done by then.
+    """The head of a row of tiles, a tile or a period along K: when, and what was done by then."""
 
-    `lag` are the cycles by which device memory is behind the scalar unit.
-    """
-
-    __slots__ = ("_coming", "_times", "busy", "lag", "loaded", "number", "served", "time")
+    __slots__ = ("_coming", "_times", "busy", "loaded", "memory", "number", "time")
 
     def __init__(
         self, number: int, core: CorePipes, times: list[int], a: ChunkQueue, b: ChunkQueue
     ) -> None:
         mte2 = core.mte2
-        memory = mte2.memory
         self.number, self.time, self.loaded = number, core.time, (a.at, b.at)
         self.busy = core.m.busy, core.mte1.busy, core.fix.busy, mte2.busy, mte2.waited
-        self.served = memory.served
-        self.lag = max(memory.busy_until - core.time, -memory.slack)
+        self.memory = MemoryState.of(mte2.memory, core.time)
         self._times: list[int] = times
         self._coming: list[int] | None = None
 
@@ -46,7 +42,7 @@ class _Visit:
         return self._coming
 
 
-class Steady:
+class Recurrence:
     """Recognises states at the heads of rows, of tiles or of a tile's periods along K, and skips.
 
     `kinds` are the same for those that are alike; `misses` counts the states that led nowhere.
@@ -61,7 +57,7 @@ class Steady:
         kinds: Sequence[object],
     ) -> None:
         self._core, self._rings, self._chunks, self._kinds = core, rings, (a, b), kinds
-        self._seen: dict[tuple[int | bool, ...], list[_Visit]] = {}
+        self._seen = Visits[_Visit](_MOST_COMPARED)
         self._peaks: list[int] = []
         self._rooms: list[int] = []
         self._highest, self._least_room = NO_PEAK, NO_LIMIT
@@ -78,14 +74,12 @@ class Steady:
         # Peaks and rooms are kept for each visit, as those of a period are the extreme of its
         # visits'.
         mte2.peak, mte2.room = NO_PEAK, NO_LIMIT
-        state, visit = self._state(), self._visit(number)
-        earlier = self._seen.get(state)
-        if earlier is None:
-            self._seen[state] = [visit]
+        visit = self._visit(number)
+        earlier = self._seen.earlier(self._state(), visit)
+        if not earlier:
             self.misses += 1
             return 0
         before, periods = self._repeated(visit, earlier)
-        earlier.append(visit)
         if before is None:
             return 0
         self._advance(before, visit, periods)
@@ -100,9 +94,9 @@ class Steady:
         """
         found, most, differs = None, 0, False
         # The period that skips most wins: a short one may break off where a longer one goes on.
-        for before in earlier[-_MOST_COMPARED:]:
+        for before in earlier:
             period = now.number - before.number
-            periods = _periods_of_memory(before, now, min(self._rooms[-period:]))
+            periods = before.memory.periods(now.memory, min(self._rooms[-period:]))
             if periods:
                 periods = min(periods, _alike(self._kinds, now.number, period))
             for chunk, was, at in zip(self._chunks, before.loaded, now.loaded, strict=True):
@@ -131,7 +125,7 @@ class Steady:
             return
         # A peak is a time minus what was served by then: it rises in each period by the time that
         # device memory was idle. What it falls behind instead takes room.
-        each, served = now.time - before.time, now.served - before.served
+        each, served = now.time - before.time, now.memory.served - before.memory.served
         peaks, rooms = self._peaks[-period:], self._rooms[-period:]
         later = max(served - each, 0)
         for count in range(1, periods + 1):
@@ -171,7 +165,7 @@ class Steady:
         shift = periods * (now.time - before.time)
         mte2 = core.mte2
         memory = mte2.memory
-        served = now.served - before.served
+        served = now.memory.served - before.memory.served
         if served:
             peak = max(self._peaks[-(now.number - before.number) :])
             each = now.time - before.time
@@ -193,22 +187,6 @@ class Steady:
         core.fix.busy += more[2]
         mte2.busy += more[3]
         mte2.waited += more[4]
-
-
-def _periods_of_memory(before: _Visit, now: _Visit, room: int) -> int:
-    """Return how many periods like the last one device memory serves in the same way.
-
-    Where it holds up no transfer, it may fall behind by as much as it has room for.
-    """
-    served = now.served - before.served
-    later = now.lag - before.lag
-    if served == 0 or later == 0:
-        return NO_LIMIT
-    # It falls behind and has held up a transfer, or would in the next period.
-    if later > room or room < 0:
-        return 0
-    growth = served - (now.time - before.time)
-    return NO_LIMIT if later < 0 or growth <= 0 else 1 + (room - later) // growth
 
 
 def _alike(kinds: Sequence[object], start: int, period: int) -> int:
