@@ -12,8 +12,13 @@ _RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge")
 TENSORS: dict[str, tuple[str, ...]] = {
     **{f"compare_{each}": ("dst", "src0", "src1") for each in _RELATIONS},
     **{f"compare_{each}s": ("dst", "src0") for each in _RELATIONS},
-    "select_bits": ("dst", "src0", "src1", "bits"),
+    **{f"compare_{each}_element": ("dst", "src0", "src1") for each in _RELATIONS},
+    **dict.fromkeys(
+        ("select_bits", "select_bits_element", "select_bits_element_first"),
+        ("dst", "src0", "src1", "bits"),
+    ),
     "select_bits_number": ("dst", "src0", "bits"),
+    "select_bits_number_first": ("dst", "src1", "bits"),
     **_BITS,
     **_TRUTHS,
     **dict.fromkeys(("logical_ands", "logical_ors"), ("dst", "src0")),
@@ -37,6 +42,7 @@ TENSORS: dict[str, tuple[str, ...]] = {
 NUMBERS: dict[str, tuple[str, ...]] = {
     **{f"compare_{each}s": ("src1",) for each in _RELATIONS},
     "select_bits_number": ("src1",),
+    "select_bits_number_first": ("src0",),
     "logical_ands": ("src1",),
     "logical_ors": ("src1",),
     "clamp_high": ("high",),
@@ -47,6 +53,13 @@ NUMBERS: dict[str, tuple[str, ...]] = {
     "where_both": ("src0", "src1"),
 }
 """The numbers that stand for tensors."""
+FIRSTS: dict[str, str] = {
+    **{f"compare_{each}_element": "src1" for each in _RELATIONS},
+    "select_bits_element": "src1",
+    "select_bits_element_first": "src0",
+    "duplicate_first": "src",
+}
+"""The tensors of which the first element stands for all."""
 _MUTEX = ("lock", "unlock")
 HOME = dict.fromkeys(
     (*TENSORS, *_MUTEX, "get_ar", "reduce_max", "reduce_min", "broadcast"), "Ascend950PR_9599"

@@ -175,6 +175,7 @@ def compiled_for(
     macros |= dict.fromkeys(re.findall(r"\bORIG_DTYPE_\w+", text), "0")
     defined = set(re.findall(r"(?:#\s*define|\btypename|\bclass)\s+(\w+)", text))
     defined |= set(re.findall(r"\b(DTYPE_\w+)\s*=[^=]", text))
+    defined |= set(re.findall(r"\b(?:u?int\w*|bool|auto) (DTYPE_\w+)", text))
     defined |= {option[2:].partition("=")[0] for option in options if option.startswith("-D")}
     given = [f"-D{name}={value}" for name, value in macros.items() if name not in defined]
     with tempfile.TemporaryDirectory() as scratch:

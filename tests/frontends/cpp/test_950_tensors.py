@@ -49,7 +49,49 @@ COUNTED = """
     }
   }
 """
+AS_SCALAR = "SELMODE::VSEL_TENSOR_SCALAR_MODE, 300);"
+OF_CONFIG = "BinaryDefaultType, BinaryDefaultType, true, first"
+OTHER = BITS + "Compares(m, a, (half)1, CMPMODE::GE, 300);"
+PLACES = {
+    # Comparisons with the scalar in either place, as the elements of a where they hold, and 0.
+    "number_left": ("Compares(m, (half)1, a, CMPMODE::LT, 300);", lambda a, _: a > 1),
+    "number_at_most": ("Compares(m, (half)1, a, CMPMODE::GE, 300);", lambda a, _: a <= 1),
+    "element_right": ("Compares(m, a, b[16], CMPMODE::LE, 300);", lambda a, b: a <= b[16]),
+    "element_left": (
+        f"{FIRST}Compares<{OF_CONFIG}>(m, b[16], a, CMPMODE::GT, 300);",
+        lambda a, b: a < b[16],
+    ),
+    "type_named": ("CompareScalar<uint8_t>(m, a, (half)1, CMPMODE::NE, 300);", lambda a, _: a != 1),
+}
 CASES = {
+    **{
+        name: (
+            "float16",
+            "float16",
+            f"{BITS}{call} Select(d, m, a, (half)0, {AS_SCALAR}",
+            lambda a, b, of=of: np.where(of(a, b), a, 0),
+        )
+        for name, (call, of) in PLACES.items()
+    },
+    "select_number_left": (
+        "float16",
+        "float16",
+        f"{OTHER} Select(d, m, (half)7, a, {AS_SCALAR}",
+        lambda a, _: np.where(a >= 1, 7, a),
+    ),
+    "select_element": (
+        "float16",
+        "float16",
+        f"static constexpr BinaryConfig second = {{1}}; {OTHER}"
+        f"Select<BinaryDefaultType, uint8_t, second>(d, m, a, b[16], {AS_SCALAR}",
+        lambda a, b: np.where(a >= 1, a, b[16]),
+    ),
+    "select_element_left": (
+        "float16",
+        "float16",
+        f"{FIRST}{OTHER}Select<BinaryDefaultType, uint8_t, first>(d, m, b[16], a, {AS_SCALAR}",
+        lambda a, b: np.where(a >= 1, b[16], a),
+    ),
     # name: (T, U, call, of a and b)
     "neg": ("float32", "float32", "Neg(d, a, 300);", lambda a, _: -a),
     "neg_half": ("float16", "float16", "Neg(d, a, 300);", lambda a, _: -a),

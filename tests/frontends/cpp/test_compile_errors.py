@@ -104,7 +104,7 @@ def test_types_in_an_error_are_those_that_the_kernel_has(line):
 
 @of_gcc
 def test_verbose_shows_all_the_compiler_says_and_no_type_of_ours(tmp_path):
-    (tmp_path / "k.cpp").write_text(MATMUL.replace("mm.IterateAl(cG)", "half h; h = cG"))
+    (tmp_path / "k.cpp").write_text(MATMUL.replace("mm.IterateAl(cG)", "half h(cG, 1)"))
     code, _, err = cli(tmp_path, "run", "k.cpp", "--blocks", "1", "--verbose")
     assert code == 2
     assert "candidate" in err

@@ -24,6 +24,8 @@ written                           becomes                                why (mo
                                                                          (scanner)
 functions with ``<<<``, in the    an empty body                          a kernel's library launches
 build of a kernel                                                        nothing (scanner)
+``GET_TILING_DATA`` before the    the registration before it too         its struct is a type of the
+registration of its struct                                               block (scanner)
 ``template <> void f<int>()``     an overload with a condition; of a     CWG issue 727: g++ refuses
 inside a class                    class a partial specialisation         it there (definitions)
 ``#include "beside.h"``           the same of the rewritten copy         the copies lie elsewhere
@@ -33,11 +35,13 @@ inside a class                    class a partial specialisation         it ther
 Where the compiler's first run fails
 ====================================
 
-Three repairs are tried when an error names them, and the compiler runs again.
+Four repairs are tried when an error names them, and the compiler runs again.
 
 - ``c ? half_value : 1.0f`` gets a common type: the vendor's half converts both ways (tokens).
 - A function that a header for the host and one for kernels define alike is left out at its second
   place (definitions).
+- ``Sort<half, false, CONFIG>(to, from)`` with a constant of its class template gets an argument
+  that depends on the template: g++ takes other template arguments for it (definitions).
 - In host code of an operator project, a function with an error, as the use of a library that is not
   here, gets a body that refuses with the compiler's sentence; only a call of it fails
   (refused_uses).

@@ -7,6 +7,10 @@ becomes a partial specialisation by one more parameter.
 A host function beside a device function of the same name and parameters: where a header for host
 code and one for kernels define them alike, but for the words that say where they run and names of
 numbers, the first one that the compiler reads stands for both.
+
+A call with a constant of its class template as the last template argument (``Sort<half, false,
+CONFIG>(to, from)``), which g++ resolves with other arguments: its first argument is passed through
+a function that takes ``this`` beside it, so that the call waits for the template's arguments.
 """
 
 import re
@@ -345,6 +349,53 @@ def defined_once(text: str, lines: Container[int]) -> str:
         pieces += [text[one.start : one.end], f"\n#endif\n#line {last}\n"]
         at = one.end
     return "".join([*pieces, text[at:]])
+
+
+_CONSTANT = re.compile(
+    r"\b(?:static\s+constexpr|constexpr\s+static)\b[^;{}=]*\b(?P<name>\w+)\s*[={]"
+)
+"""A constant that a class may have."""
+
+
+def with_dependent_calls(text: str, lines: Container[int]) -> str:
+    """Return a text whose calls by a constant of their class on some lines depend on its template.
+
+    Lines stay where they are.
+    """
+    pieces, at = list[str](), 0
+    for line, argument in _calls_by_constants(text):
+        if line not in lines or argument[0] < at:
+            continue
+        start, end = argument
+        pieces += [text[at:start], f"::cubecore::in_template(this, {text[start:end]})"]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def lines_of_calls_by_constants(text: str) -> frozenset[int]:
+    """Return the lines of calls whose last template argument is a constant of the file."""
+    return frozenset(line for line, _ in _calls_by_constants(text))
+
+
+def _calls_by_constants(text: str) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield the line of each such call, and where its first argument begins and ends."""
+    names = {match["name"] for match in _CONSTANT.finditer(text)}
+    code = [t for t in _outside_directives(text) if t.kind not in {"space", "comment"}]
+    for number, token in enumerate(code[:-1]):
+        if token.kind != "word" or code[number + 1].text != "<":
+            continue
+        close = closing_angle(code, number + 1)
+        by, opening = code[close - 1], close + 1
+        if by.text not in names or code[close - 2].text not in {",", "<"}:
+            continue
+        if opening + 1 >= len(code) or code[opening].text != "(":
+            continue
+        end, stop = opening + 1, closing(code, opening)
+        while end < stop and code[end].text != ",":
+            end = closing(code, end) + 1 if code[end].text in {"(", "[", "{"} else end + 1
+        if end > opening + 1:
+            line = text.count("\n", 0, token.start) + 1
+            yield line, (code[opening + 1].start, code[end - 1].end)
 
 
 def _definitions(text: str) -> Iterator[_Definition]:

@@ -97,7 +97,7 @@ def scanned(
     edits += _addresses(text, code, arrays)
     if not launches:
         edits += _launchers(code)
-    edits += _shared_buffer(code)
+    edits += [*_shared_buffer(code), *_late_registrations(code)]
     edits += [*specialisations(text, code), *_vector_functions(text, code), *_counters(code)]
     includes = re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', text, re.MULTILINE)
     edited = _edited(text, edits)
@@ -142,6 +142,18 @@ def _shared_buffer(code: list[Token]) -> Iterator[tuple[int, int, str]]:
             behind = {each.text for each in code[number + 2 : number + 4]}
             if "__ssbuf__" in behind:
                 yield token.start, token.end, "::cubecore::ssbuffer_cast"
+
+
+def _late_registrations(code: list[Token]) -> Iterator[tuple[int, int, str]]:
+    """Yield the edits of tiling data that is taken before its struct is registered in the block."""
+    taking = (n for n, token in enumerate(code) if token.text == "GET_TILING_DATA")
+    for number in taking:
+        at = number + 1
+        while at < len(code) and code[at].text not in {"}", "REGISTER_TILING_DEFAULT"}:
+            at = closing(code, at) + 1 if code[at].text in {"(", "{"} else at + 1
+        if at + 1 < len(code) and code[at + 1].text == "(":
+            words = "".join(token.text for token in code[at : closing(code, at + 1) + 1])
+            yield code[number].start, code[number].start, f"{words}; "
 
 
 def _attributes(code: list[Token]) -> Iterator[tuple[int, int, str]]:

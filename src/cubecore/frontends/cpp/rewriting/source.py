@@ -9,7 +9,7 @@ from pathlib import Path
 from cubecore.errors import did_you_mean, refuse, unable, unreadable
 from cubecore.frontends.cpp.documented import header_names
 from cubecore.frontends.cpp.files import HERE, INCLUDE, is_file
-from cubecore.frontends.cpp.rewriting.definitions import defined_once
+from cubecore.frontends.cpp.rewriting.definitions import defined_once, with_dependent_calls
 from cubecore.frontends.cpp.rewriting.kinds import kind_of
 from cubecore.frontends.cpp.rewriting.scanner import Entry, Scan, scanned
 from cubecore.frontends.cpp.rewriting.tokens import defined_macros, with_common_types
@@ -378,7 +378,8 @@ class _Copies:
         new, changed = scan.text, scan.rewritten
         lines = {line for file, line in self._source.rewritten if file == str(path)}
         if lines:
-            new, changed = defined_once(with_common_types(new, lines), lines), True
+            new = with_dependent_calls(defined_once(with_common_types(new, lines), lines), lines)
+            changed = True
         for name in dict.fromkeys(scan.includes):
             inner = self._included(path, name)
             if inner is not None:

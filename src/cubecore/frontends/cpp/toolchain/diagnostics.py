@@ -17,13 +17,13 @@ from cubecore.errors import (
 )
 from cubecore.frontends.cpp.documented import replaced
 from cubecore.frontends.cpp.files import HERE, INCLUDE
-from cubecore.frontends.cpp.rewriting.definitions import defined_alike
+from cubecore.frontends.cpp.rewriting.definitions import defined_alike, lines_of_calls_by_constants
 from cubecore.frontends.cpp.toolchain.api_names import is_missing
 from cubecore.frontends.cpp.toolchain.architecture_names import of_another_arch
 from cubecore.frontends.cpp.toolchain.cache import folder
 from cubecore.frontends.cpp.toolchain.compiler import UNDEFINED, compiler
 from cubecore.frontends.cpp.toolchain.excerpts import excerpt
-from cubecore.frontends.cpp.toolchain.kit_headers import is_of_kit, nearest
+from cubecore.frontends.cpp.toolchain.kit_headers import definition_of, is_of_kit, nearest
 from cubecore.frontends.cpp.toolchain.spelling import as_written, with_known_types
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
@@ -43,19 +43,6 @@ _NEEDS_CXX20 = re.compile(
 They are constexpr functions, and calls with template arguments of a function that the namespace of
 its other arguments has, or would have: one that a template which nobody uses calls is never looked
 for. An excerpt shows the arguments; of text that is no file there is none.
-"""
-_KIT_CONSTANTS = {
-    "B32_DATA_NUM_PER_BLOCK": "8",
-    "B32_DATA_NUM_PER_REPEAT": "64",
-    "FULL_MASK": "0xffffffffffffffffull",
-    "ONE_REPEAT_FLOAT_SIZE": "64",
-    "ONE_BLOCK_SIZE": "32",
-    "PI": "3.14159265f",
-    "SYNC_AIC_FLAG": "11",
-}
-"""Constants of the vendor's toolkit that no page has; public host code gives them these values.
-
-A kernel may have its own of these names, so a kernel gets one only if it lacks it.
 """
 _CHANGES_MEANING = " changes meaning of "
 """In an error at a member called like what its class uses, which clang does not look for."""
@@ -84,7 +71,8 @@ _BEFORE = re.compile(r"(?P<file>[^\s:][^:]*):(?P<line>\d+):\d+: note: ")
 class RewritableError(RequestError):
     """Errors that a rewritten text does not have; `lines` are the files and lines to rewrite.
 
-    There are conditionals of a half and a float, or functions that are defined twice.
+    There are conditionals of a half and a float, functions that are defined twice, and calls by a
+    constant of their class template.
     """
 
     def __init__(self, error: CubecoreError, lines: frozenset[tuple[str, int]]) -> None:
@@ -132,6 +120,7 @@ def compile_with(
         errors = [match for _, match in _errors(text.splitlines())]
         mixed = {(m["file"], int(m["line"])) for m in errors if _MIXED.search(m["text"])}
         lines = mixed.union(*(_twice(m["file"], text) for m in errors if _AGAIN.search(m["text"])))
+        lines |= _calls_by_constants(text, path, work)
         if lines and isinstance(first, CubecoreError):
             raise RewritableError(first, frozenset(lines))
         raise first
@@ -148,6 +137,27 @@ def _twice(file: str, said: str) -> set[tuple[str, int]]:
         return set()
     alike = defined_alike(*(path.read_text("utf-8", "surrogateescape") for path in texts))
     return {(n, line) for n, lines in zip((file, before), alike, strict=True) for line in lines}
+
+
+def _calls_by_constants(text: str, path: Path, work: Path) -> set[tuple[str, int]]:
+    """Return such calls in the files that led to an error, or an end of the compiler, in ours."""
+    ended = (match["file"] for match in _ENDED.finditer(text))
+    errors = (match["file"] for _, match in _errors(text.splitlines()))
+    if not any(_is_ours(Path(file)) for file in (*ended, *errors)):
+        return set()
+    led = {(m["file"], int(m["line"])) for m in map(_FROM.match, text.splitlines()) if m}
+    files = {str(path), *(file for file, _ in led)}
+    texts = {file: _text_of(Path(file), work) for file in files if not _is_ours(Path(file))}
+    calls = {(f, line) for f, each in texts.items() for line in lines_of_calls_by_constants(each)}
+    return calls & led or calls  # a compiler that ends may not have said which
+
+
+def _text_of(path: Path, work: Path) -> str:
+    """Return the text of a file, or that of a source that is none, as it is compiled."""
+    if path.is_file():
+        return path.read_text("utf-8", "surrogateescape")
+    copies = [each.read_text("utf-8", "surrogateescape") for each in work.glob(f"*{path.name}")]
+    return copies[0].partition("\n")[2] if copies else ""  # behind its #line
 
 
 def _accepting(text: str, work: Path, arguments: Sequence[str]) -> list[str] | None:
@@ -171,8 +181,8 @@ def _of_kit(text: str, work: Path, arguments: Sequence[str]) -> str | None:
     first = next((match["text"] for _, match in _errors(text.splitlines())), "")
     lacking = _LACKING.search(first)
     constant = (lacking["name"] or lacking["other"]) if lacking else ""
-    if constant in _KIT_CONSTANTS:
-        definition = f"-D{constant}={_KIT_CONSTANTS[constant]}"
+    definition = definition_of(constant, work)
+    if definition is not None:
         return None if definition in arguments else definition
     missing = _NO_FILE.match(first)
     name = (missing["gcc"] or missing["clang"]) if missing else ""
@@ -223,6 +233,7 @@ def ran(arguments: Sequence[str], path: Path, work: Path) -> tuple[int, str]:
 _ERROR = re.compile(
     r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: (?P<text>.*)$"
 )
+_ENDED = re.compile(r"^(?P<file>[^\n:]+):\d+:\d+: internal compiler error: ", re.MULTILINE)
 _LACKING = re.compile(
     r"'(?:AscendC::)?(?P<name>\w+)'(?: was not declared| is not a member of 'AscendC"
     r"|(?: in namespace '[\w:]+')? does not name a| has not been declared| is not a template)"
@@ -257,7 +268,9 @@ _NO_MEMBER = re.compile(
 """Calls of host code that the headers do not have, and no name is like."""
 _IN_ITS_WORDS = " does not compile: "
 _NAMES = "docs/cpp_names.md lists the names that are"
-_OURS = ("static assertion failed: ", "static_assert failed: ", "static assertion failed due to")
+_OURS = re.compile(
+    r"static(?:_assert| assertion) failed(?: due to requirement '.*')?:? \"?(?P<sentence>.*?)\"?$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,10 +394,10 @@ def _told(
     # the compiler's words.
     file, at = _place(lines, number, match)
     where = f"{_shown(file, path)}:{at}" if str(file) != "entry" else shown_path(path)
-    for prefix in _OURS:
-        if said.startswith(prefix):
-            sentence = said.removeprefix(prefix).strip(' "')
-            return _refused(where, sentence) if ours else unable(where, f"{where}: {sentence}")
+    asserted = _OURS.match(said)
+    if asserted is not None:
+        sentence = asserted["sentence"]
+        return _refused(where, sentence) if ours else unable(where, f"{where}: {sentence}")
     if "local_array" in said:
         length = _LENGTH.search(said)
         got = length["length"].strip() if length else "another value"

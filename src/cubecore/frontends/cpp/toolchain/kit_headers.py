@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cache
 from itertools import chain
+from pathlib import Path
 
 from cubecore.frontends.cpp.documented import header_names, library_functions
 from cubecore.frontends.cpp.files import INCLUDE
@@ -25,6 +26,34 @@ _PARTS = {
     *("tiling", "reg", "compute"),
 }
 """Words of such names that say nothing of what the header has."""
+
+
+_CONSTANTS = {
+    "B32_DATA_NUM_PER_BLOCK": "8",
+    "B32_DATA_NUM_PER_REPEAT": "64",
+    "FOUR": "4",
+    "FULL_MASK": "0xffffffffffffffffull",
+    "ONE_REPEAT_FLOAT_SIZE": "64",
+    "ONE_BLOCK_SIZE": "32",
+    "PI": "3.14159265f",
+    "SYNC_AIC_FLAG": "11",
+    "THREE": "3",
+    "TWO": "2",
+}
+"""Constants of the vendor's toolkit that no page has; public host code gives them these values."""
+
+
+def definition_of(name: str, work: Path) -> str | None:
+    """Return the argument that gives a file the kit's constant of this name; None of others.
+
+    A kernel may have its own of the name, so it gets one only if it lacks it, and as a constant of
+    a namespace, which one of another namespace hides.
+    """
+    if name not in _CONSTANTS:
+        return None
+    header, value = work / f"{name}.h", f"inline constexpr auto {name} = {_CONSTANTS[name]};"
+    header.write_text(f"namespace AscendC {{\n{value}\n}}\nusing AscendC::{name};\n", "ascii")
+    return f"-include{header}"
 
 
 def is_of_kit(name: str) -> bool:

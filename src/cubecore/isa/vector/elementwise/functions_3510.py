@@ -49,10 +49,14 @@ UNCERTAIN = (
 
 @parameters
 class Counted(Instruction):
-    """It takes `count` elements of each tensor, one behind another; 0: nothing happens."""
+    """It takes `count` elements of each tensor, one behind another; 0: nothing happens.
+
+    Of those in `elements` it takes the first one again and again.
+    """
 
     overlap = "none"
     function: ClassVar[Callable[..., Any]]
+    elements: ClassVar[tuple[str, ...]] = ()
     scalars: ClassVar[tuple[str, ...]] = ()
     inputs: ClassVar[tuple[str, ...]] = ()
     dtype: ElementType = types("element type", *_ANY)
@@ -65,6 +69,8 @@ class Counted(Instruction):
 
     def offsets(self, operand: str) -> Offsets:
         """Shape [count]."""
+        if operand in type(self).elements:
+            return np.zeros(self.count, np.intp)
         return np.arange(self.count, dtype=np.intp)
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
@@ -108,10 +114,11 @@ def _declare(
     base: type[Counted] = Counted,
     kinds: tuple[str, ...] = _ANY,
     scalars: tuple[str, ...] = (),
+    elements: tuple[str, ...] = (),
     to: str = "dtype",
     truths: tuple[str, ...] = (),
 ) -> None:
-    """Declare a function: inputs in order, those that are numbers, and the roles of types."""
+    """Declare a function: inputs in order, numbers and first elements, and the roles of types."""
     tensors = [given for given in inputs if given not in scalars]
     operands: dict[str, Operand] = {"dst": write(Mem.UB, "element", to)}
     for tensor in tensors:
@@ -131,6 +138,7 @@ def _declare(
             "function": staticmethod(does),
             "inputs": inputs,
             "scalars": scalars,
+            "elements": elements,
             "signature": ("dst", *tensors, *scalars, "count"),
         },
         fields=fields,
@@ -157,15 +165,6 @@ def _of_float(test: Callable[[Array], Array]) -> Callable[[Array], Array]:
 
 def _both(of: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
     return lambda x, y: of(x != 0, y != 0)
-
-
-@parameters
-class _First(Counted):
-    """Fill dst with the first element of src."""
-
-    def offsets(self, operand: str) -> Offsets:
-        """Shape [count]; of src the first element again and again."""
-        return np.zeros(self.count, np.intp) if operand == "src" else super().offsets(operand)
 
 
 @parameters
@@ -215,26 +214,39 @@ def _plain(values: Array) -> Array:
 
 _TWO = ("src0", "src1")
 for _name, _doc, _relates in RELATIONS:
-    for _text, _numbers in (("", ()), ("s", ("src1",))):
+    for _text, _numbers, _firsts in (
+        ("", (), ()),
+        ("s", ("src1",), ()),
+        ("_element", (), ("src1",)),
+    ):
         _declare(
             f"compare_{_name}{_text}",
-            f"Compare{_text}({_name.upper()}, count)",
+            f"Compare{'s' if _firsts else _text}({_name.upper()}, count"
+            + (", src1 an element)" if _firsts else ")"),
             f"Note as bits where {_doc}",
             _related(_relates),
             _TWO,
             base=_ToBits,
             scalars=_numbers,
+            elements=_firsts,
             to="truth",
         )
-for _text, _numbers in (("", ()), ("_number", ("src1",))):
+for _text, _which, _numbers, _firsts in (
+    ("", "", (), ()),
+    ("_number", ", src1 a number", ("src1",), ()),
+    ("_number_first", ", src0 a number", ("src0",), ()),
+    ("_element", ", src1 an element", (), ("src1",)),
+    ("_element_first", ", src0 an element", (), ("src0",)),
+):
     _declare(
         f"select_bits{_text}",
-        "Select(count)" if not _text else "Select(count, src1 a number)",
+        f"Select(count{_which})",
         "Take src0 where a bit is 1, else src1",
         lambda x, y: (x, y),
         (*_TWO, "bits"),
         base=_ByBits,
         scalars=_numbers,
+        elements=_firsts,
         truths=("bits",),
     )
 for _cpp, _bits in (("And", np.bitwise_and), ("Or", np.bitwise_or), ("Xor", np.bitwise_xor)):
@@ -339,5 +351,5 @@ _declare(
     "Fill a tensor with the first element of another one",
     lambda x: x,
     ("src",),
-    base=_First,
+    elements=("src",),
 )

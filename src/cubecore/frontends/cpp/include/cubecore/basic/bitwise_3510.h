@@ -1,13 +1,21 @@
 // Functions on whole tensors of architecture 3510 alone. Pages: BitwiseAnd, BitwiseOr, BitwiseXor,
 // BitwiseNot, LogicalAnd, LogicalOr, LogicalXor, LogicalNot, LogicalAnds, LogicalOrs, Clamp, Where,
 // Fma, IsFinite, IsInf, IsNan, Broadcast, Duplicate (of a tensor), and the pages of their workspaces,
-// of which none is needed here.
+// of which none is needed here; Compares and Select with the scalar in either place.
 #pragma once
 
+#include "cubecore/basic/compare.h"
 #include "cubecore/basic/unary.h"
 #include "cubecore/host/workspaces.h"
 
 namespace AscendC {
+
+struct BinaryDefaultType {};
+// Which of two tensors is a number, its first element.
+struct BinaryConfig {
+  int8_t scalarTensorIndex = 1;
+};
+inline constexpr BinaryConfig DEFAULT_BINARY_CONFIG = {1};
 
 namespace detail {
 
@@ -169,6 +177,73 @@ template <typename T>
 inline void Duplicate(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t& count,
                       CUBECORE_AT) {
   detail::whole("duplicate_first", at, static_cast<uint32_t>(count), dst.pointer(), src.pointer());
+}
+
+namespace detail {
+
+// The comparison of b and a that is one of a and b.
+constexpr CMPMODE mirrored(CMPMODE mode) {
+  return mode == CMPMODE::LT   ? CMPMODE::GT
+         : mode == CMPMODE::GT ? CMPMODE::LT
+         : mode == CMPMODE::LE ? CMPMODE::GE
+         : mode == CMPMODE::GE ? CMPMODE::LE
+                               : mode;
+}
+// True if the left one of two operands is the scalar: a number, or an element of a tensor.
+template <typename A, typename B, const BinaryConfig& config>
+constexpr bool is_scalar_left = !is_local<A> || (is_local<B> && config.scalarTensorIndex == 0);
+
+template <typename U, typename A, typename B>
+inline void compared(const char* call, const LocalTensor<U>& dst, const A& tensor, const B& scalar,
+                     CMPMODE mode, uint32_t count, const cubecore::Where& at) {
+  static_assert(is_local<A>, "one of two operands must be a LocalTensor, got two numbers");
+  if constexpr (is_local<B>)
+    cubecore::issue(counted_compare(mode, Second::ELEMENT), at, as_bits(dst.pointer()),
+                    tensor.pointer(), scalar.pointer(), cubecore::named("count", count));
+  else
+    compare_scalar(call, dst, tensor, scalar, mode, count, at);
+}
+
+}  // namespace detail
+
+#define CUBECORE_COMPARES_EITHER(NAME)                                                        \
+  template <typename T0 = BinaryDefaultType, typename T1 = BinaryDefaultType,                 \
+            bool isSetMask = true, const BinaryConfig& config = DEFAULT_BINARY_CONFIG,        \
+            typename U, typename A, typename B>                                               \
+  inline void NAME(const LocalTensor<U>& dst, const A& src0, const B& src1, CMPMODE cmpMode,  \
+                   uint32_t count, CUBECORE_AT) {                                             \
+    if constexpr (detail::is_scalar_left<A, B, config>)                                       \
+      detail::compared(#NAME, dst, src1, src0, detail::mirrored(cmpMode), count, at);         \
+    else                                                                                      \
+      detail::compared(#NAME, dst, src0, src1, cmpMode, count, at);                           \
+  }
+CUBECORE_COMPARES_EITHER(Compares)
+CUBECORE_COMPARES_EITHER(CompareScalar)
+#undef CUBECORE_COMPARES_EITHER
+
+// A number in the first place. Of two tensors, whose call names the config, one element of one
+// counts in the mode of a scalar.
+template <typename T0 = BinaryDefaultType, typename T1 = BinaryDefaultType, typename T, typename U,
+          typename S, std::enable_if_t<!detail::is_local<S>, int> = 0>
+inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const S& src0,
+                   const LocalTensor<T>& src1, SELMODE, uint32_t count, CUBECORE_AT) {
+  cubecore::issue("select_bits_number_first", at, dst.pointer(), src1.pointer(),
+                  detail::as_bits(selMask.pointer()), detail::given<T>("src0", src0),
+                  cubecore::named("count", count));
+}
+template <typename T0, typename T1, const BinaryConfig& config, typename T, typename U, typename A,
+          typename B>
+inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const A& src0,
+                   const B& src1, SELMODE selMode, uint32_t count, CUBECORE_AT) {
+  if constexpr (detail::is_local<A> && detail::is_local<B>) {
+    const char* call = selMode != SELMODE::VSEL_TENSOR_SCALAR_MODE ? "select_bits"
+                       : config.scalarTensorIndex == 0             ? "select_bits_element_first"
+                                                                   : "select_bits_element";
+    cubecore::issue(call, at, dst.pointer(), src0.pointer(), src1.pointer(),
+                    detail::as_bits(selMask.pointer()), cubecore::named("count", count));
+  } else {
+    Select(dst, selMask, src0, src1, selMode, count, at);
+  }
 }
 
 }  // namespace AscendC

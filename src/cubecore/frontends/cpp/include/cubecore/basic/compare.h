@@ -53,13 +53,17 @@ inline void load_cmp_mask(const char* type, V value, const cubecore::Where& at) 
 }
 
 #if __NPU_ARCH__ == 3510
-// A comparison, or a selection, of the first elements of tensors.
-constexpr const char* counted_compare(CMPMODE mode, bool scalar) {
-  constexpr const char* names[] = {"compare_lt", "compare_gt", "compare_eq",
-                                   "compare_le", "compare_ge", "compare_ne"};
-  constexpr const char* scalars[] = {"compare_lts", "compare_gts", "compare_eqs",
-                                     "compare_les", "compare_ges", "compare_nes"};
-  return scalar ? scalars[static_cast<uint8_t>(mode)] : names[static_cast<uint8_t>(mode)];
+// A comparison of the first elements of a tensor with those of another, a number or one element.
+enum class Second { TENSOR, NUMBER, ELEMENT };
+constexpr const char* counted_compare(CMPMODE mode, Second second) {
+  constexpr const char* names[][3] = {
+      {"compare_lt", "compare_lts", "compare_lt_element"},
+      {"compare_gt", "compare_gts", "compare_gt_element"},
+      {"compare_eq", "compare_eqs", "compare_eq_element"},
+      {"compare_le", "compare_les", "compare_le_element"},
+      {"compare_ge", "compare_ges", "compare_ge_element"},
+      {"compare_ne", "compare_nes", "compare_ne_element"}};
+  return names[static_cast<uint8_t>(mode)][static_cast<uint8_t>(second)];
 }
 #endif
 
@@ -84,7 +88,7 @@ template <typename T, typename U>
 inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0,
                     const LocalTensor<T>& src1, CMPMODE cmpMode, uint32_t count, CUBECORE_AT) {
 #if __NPU_ARCH__ == 3510
-  cubecore::issue(detail::counted_compare(cmpMode, false), at, detail::as_bits(dst.pointer()),
+  cubecore::issue(detail::counted_compare(cmpMode, detail::Second::TENSOR), at, detail::as_bits(dst.pointer()),
                   src0.pointer(), src1.pointer(), cubecore::named("count", count));
 #else
   constexpr uint32_t lanes = detail::lanes_of<T>();
@@ -141,7 +145,7 @@ inline void compare_scalar(const char* call, const LocalTensor<U>& dst, const Lo
                            const S& src1, CMPMODE mode, uint32_t count, const cubecore::Where& at) {
 #if __NPU_ARCH__ == 3510
   (void)call;
-  cubecore::issue(counted_compare(mode, true), at, as_bits(dst.pointer()), src0.pointer(),
+  cubecore::issue(counted_compare(mode, Second::NUMBER), at, as_bits(dst.pointer()), src0.pointer(),
                   cubecore::named("src1", as_element<T>(src1)), cubecore::named("count", count));
 #else
   constexpr uint32_t lanes = lanes_of<T>();
@@ -158,7 +162,7 @@ inline void compare_scalar(const char* call, const LocalTensor<U>& dst, const Lo
 }  // namespace detail
 
 #define CUBECORE_COMPARES(NAME)                                                                    \
-  template <typename T, typename U, typename S>                                                    \
+  template <typename T, typename U, typename S, std::enable_if_t<!detail::is_local<S>, int> = 0>   \
   inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const S src1Scalar,      \
                    CMPMODE cmpMode, uint32_t count, CUBECORE_AT) {                                 \
     detail::compare_scalar(#NAME, dst, src0, src1Scalar, cmpMode, count, at);                      \

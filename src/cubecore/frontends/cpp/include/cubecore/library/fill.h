@@ -178,7 +178,7 @@ inline void BroadCast(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcL
 template <typename T>
 inline void Fill(GlobalTensor<T>& gmWorkspaceAddr, const uint64_t size, const T value,
                  CUBECORE_AT) {
-  static_assert(sizeof(T) == 2 || sizeof(T) == 4,
+  static_assert(cubecore::is_950 || sizeof(T) == 2 || sizeof(T) == 4,
                 "Fill must take elements of 16 or 32 bits on 2201, got others");
   if (size == 0 || (cubecore_launch()->is_cube && cubecore_launch()->task == 2)) return;
   const LocalTensor<T> work = detail::free_memory().template ReinterpretCast<T>();

@@ -5,17 +5,10 @@
 // Exp, Ln, Reciprocal.
 #pragma once
 
-#include "cubecore/basic/unary.h"
+#include "cubecore/basic/bitwise_3510.h"
 #include "cubecore/reg/indexed.h"
 
 namespace AscendC {
-
-struct BinaryDefaultType {};
-// Which of two tensors is a number, its first element.
-struct BinaryConfig {
-  int8_t scalarTensorIndex = 1;
-};
-inline constexpr BinaryConfig DEFAULT_BINARY_CONFIG = {1};
 
 namespace detail {
 

@@ -252,6 +252,10 @@ inline U ScalarCast(T value) {
 
 inline bfloat16_t ToBfloat16(const float& value) { return bfloat16_t(value); }
 inline float ToFloat(const bfloat16_t& value) { return static_cast<float>(value); }
+template <typename T>
+inline float ToFloat(const std::common_type_t<T>& value) {  // of a type that the call names
+  return ToFloat(value);
+}
 // No page has these two; public kernels of 950 call them on what GetValue returns.
 inline float ToFloat(const fp8_e5m2_t& value) {  // the upper byte of a half
   return static_cast<float>(__builtin_bit_cast(half, static_cast<uint16_t>(value.bits << 8)));

@@ -67,6 +67,12 @@ struct Float16 {
   template <int E, int M, std::enable_if_t<E != EXPONENT, int> = 0>
   constexpr explicit Float16(Float16<E, M> other) : Float16(static_cast<float>(other)) {}
   constexpr operator float() const { return widened(bits, EXPONENT, MANTISSA); }
+  // Through volatile pointers, which threads have. A copy assignment would make copies no moves of
+  // bytes any more; a template is none.
+  template <typename T, std::enable_if_t<std::is_same_v<T, Float16>, int> = 0>
+  void operator=(const T& value) volatile {
+    bits = value.bits;
+  }
 
   constexpr Float16& operator+=(float other) {
     return *this = Float16(static_cast<float>(*this) + other);
@@ -208,6 +214,13 @@ constexpr decltype(auto) chosen(T&& value) {
     return static_cast<O>(value);
   else
     return static_cast<T&&>(value);
+}
+
+// An argument of a call whose template arguments end in a constant of a class template: g++ calls
+// it with other arguments unless one of the call's depends on the template, as `this` does.
+template <typename C, typename T>
+constexpr T&& in_template(const C*, T&& argument) {
+  return static_cast<T&&>(argument);
 }
 
 // Bytes of `count` elements.

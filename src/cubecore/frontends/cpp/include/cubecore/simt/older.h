@@ -33,6 +33,11 @@ template <typename To, typename From, RoundMode mode>
 inline To Cast(From x) {
   return detail::cast<To, mode>(x, false);
 }
+enum class SatMode { NO_SAT, SAT };
+template <typename To, typename From, RoundMode mode, SatMode saturation>
+inline To Cast(From x) {
+  return detail::cast<To, mode>(x, saturation == SatMode::SAT && !std::is_same_v<To, float>);
+}
 template <typename To, typename From, RoundMode mode>
 inline To CastSat(From x) {
   return detail::cast<To, mode>(x, !std::is_same_v<To, float>);

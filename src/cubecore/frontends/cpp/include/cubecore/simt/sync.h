@@ -13,4 +13,6 @@ CUBECORE_SIMT void asc_threadfence_block() { cubecore_simt_fence(false); }
 CUBECORE_SIMT void __syncthreads() { asc_syncthreads(); }
 CUBECORE_SIMT void __threadfence() { asc_threadfence(); }
 CUBECORE_SIMT void __threadfence_block() { asc_threadfence_block(); }
+// A builtin of the vendor's compiler that public threads call: memory is one for all cores here.
+CUBECORE_SIMT void __builtin_cce_dcci(const volatile void*, uint64_t, uint64_t) {}
 inline void asc_nop() {}

@@ -26,11 +26,16 @@ CUBECORE_SIMT T of_bits(uint64_t bits) {
   return value;
 }
 
+// Smaller integers go as the int32_t that a call of the page's overloads promotes them to.
 template <typename T>
 CUBECORE_SIMT T exchanged(Warp how, T value, int32_t by, int32_t width) {
-  static_assert(is_exchanged<T>,
+  constexpr bool promoted = std::is_integral_v<T> && sizeof(T) < sizeof(int32_t);
+  static_assert(promoted || is_exchanged<T>,
                 "a value that lanes exchange must be of 32 or 64 bits, a half or a pair, got another");
-  return of_bits<T>(cubecore_simt_warp(how, Lane::BITS, bits_of(value), by, width));
+  if constexpr (promoted)
+    return static_cast<T>(exchanged<int32_t>(how, value, by, width));
+  else
+    return of_bits<T>(cubecore_simt_warp(how, Lane::BITS, bits_of(value), by, width));
 }
 
 template <typename T>

@@ -70,6 +70,15 @@ class TBuf {
   }
   template <typename T>
   void FreeTensor(LocalTensor<T>&) {}
+  // It has a queue's names, which is all that a call that never runs needs.
+  template <typename T>
+  bool EnQue(const LocalTensor<T>&, CUBECORE_AT) {
+    RefuseQueue("TBuf.EnQue", at);
+  }
+  template <typename T>
+  LocalTensor<T> DeQue(CUBECORE_AT) {
+    RefuseQueue("TBuf.DeQue", at);
+  }
   uint32_t GetBufLen() const { return len_; }
   TPosition GetPosition() const { return pos; }
 
@@ -86,6 +95,9 @@ class TBuf {
   }
 
  private:
+  [[noreturn]] static void RefuseQueue(const char* call, const cubecore::Where& at) {
+    cubecore_refuse(call, "be called of a TQue", "a TBuf; SetFlag and WaitFlag order its uses", &at);
+  }
   template <typename T>
   LocalTensor<T> Given(uint32_t size, uint32_t bufOffset, bool of_part, const cubecore::Where& at) {
     cubecore_mark(&at);
