@@ -349,6 +349,8 @@ class Verdict(Presented):
                 f"Time: {duration(self.time['us'])}{interval}{bound}, of the full shape: "
                 f"extrapolated from {points} ({names})"
             )
+            if "why" in self.time:
+                whole += f"; not from its own tiling: {self.time['why']}"
         return ["", whole, *(table(rows) if len(rows) > 1 else [])]
 
     def _figures(self) -> Figures:

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING
 
 from cubecore.chips import chip
 from cubecore.chips.model import Chip
+from cubecore.errors import unable
 from cubecore.frontends.kernels.session import KernelRun
 from cubecore.isa.program.launch import Launch, TensorSpec
 from cubecore.isa.vector.simt.thread_function import ThreadFunction
-from cubecore.kernels.build.recorded_launch import RecordedTensor, Recording, recorded_launch
+from cubecore.kernels.build.recorded_launch import (
+    RecordedTensor,
+    Recording,
+    recorded_launch,
+    with_cores,
+)
 from cubecore.kernels.runnable import require_timed
 
 if TYPE_CHECKING:
@@ -99,6 +105,12 @@ def _recorded(run: KernelRun) -> Launch:
     ]
     recordings = [Recording(core.core, core.sub, trace) for core, trace in run.traces.items()]
     launch = recorded_launch(run.kernel, tensors, recordings)
+    if len(run.traces) < len(run.cores):
+        whole = with_cores(launch, [(core.core, core.sub) for core in run.cores])
+        if whole is None:
+            sentence = f"{run.kernel} has cores unlike each other, and only some of them were run"
+            raise unable(run.kernel, sentence)
+        launch = whole
     some, all_ = _threads(run)
     # A kernel of threads alone has no start-up of its own beside the launch.
     return replace(launch, kind=THREADS if all_ else VECTOR) if some else launch

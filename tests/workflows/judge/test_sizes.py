@@ -210,10 +210,42 @@ def test_a_kernel_for_one_shape_is_judged_at_it(tmp_path, monkeypatch):
     words = ("--task", "task.py", "--json")
     wide, narrow = (cli("judge", f"{n}.json", *words).json for n in ("any", "only"))
     assert (wide["correct"], narrow["correct"]) == (True, True)
-    assert (wide["task"]["sizes"]["policy"], wide["time"]["at"]) == ("reduced", "extrapolated")
+    assert (wide["task"]["sizes"]["policy"], wide["time"]["at"]) == ("reduced", "full")
     assert narrow["task"]["sizes"]["policy"] == "full, sampled blocks"
     assert [each["outcome"] for each in narrow["cases"]] == ["refused", "refused", "right"]
     assert narrow["cases"][-1]["shapes"] == [[128, 32, 64], [128, 32, 64]]
     whole = cli("judge", "only.json", *words, "--sizes", "full")
     assert whole.json["task"]["sizes"]["policy"] == "full"
     assert whole.json["correct"]
+    # The time of the full shape is that of its own tiling, run or recorded alone.
+    times = [each["time"] for each in (wide, narrow, whole.json)]
+    assert len({(each["us"], each["low_us"], each["limited_by"]) for each in times}) == 1
+    assert times[0]["launches"] == [{"kernel": "add", "blocks": 1024, "us": times[0]["us"]}]
+
+
+@needs_compiler
+@with_torch
+def test_what_fits_at_a_smaller_shape_alone_is_refused(tmp_path, monkeypatch):
+    """A tile that grows with the rows: 32 rows fit UB, the 4096 of the task do not."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "task.py").write_text(TASK)
+    grown = LAUNCH.replace("x.numel() / 256", "32").replace("1024", "n * 4").replace("256", "n")
+    grown = grown.replace("GM_ADDR z", "GM_ADDR z, uint32_t n")
+    grown = grown.replace("mutable_data_ptr()", "data_ptr()")
+    grown = grown.replace("(uint8_t*)z.data_ptr()", "(uint8_t*)z.data_ptr(), x.numel() / 32")
+    model = f"{LAUNCH_MODEL}\n    def __init__(self, groups):\n        super().__init__()\n"
+    sources = [{"path": "k.cpp", "content": grown}, {"path": "model_new.py", "content": model}]
+    entry = {"model": "model_new.py::ModelNew"}
+    (tmp_path / "grown.json").write_text(json.dumps({"entry": entry, "sources": sources}))
+    verdict = cli("judge", "grown.json", "--task", "task.py", "--json").json
+    assert [(c["name"], c["outcome"]) for c in verdict["cases"]][1:] == [
+        ("aligned", "right"),
+        ("full", "refused"),
+    ]
+    assert (verdict["correct"], verdict["task"]["sizes"]["policy"]) == (False, "full")
+    (error,) = verdict["errors"]
+    assert (error["stage"], error["file"], error["line"]) == ("run", "k.cpp", 18)
+    assert error["message"] == (
+        "k.cpp:18 (add): DataCopy (copy_gm_to_ubuf) at k.cpp:18: dst (b) must stay inside UB "
+        "(0 to 196608 B), got bytes [16777216, 33554432)"
+    )

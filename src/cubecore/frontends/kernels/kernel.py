@@ -20,6 +20,7 @@ from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
 from cubecore.frontends.diagnosis import launch as diagnosis
 from cubecore.frontends.kernels import launch_findings
 from cubecore.frontends.kernels.allocation import allocated
+from cubecore.frontends.kernels.blank_launch import recorded_alone
 from cubecore.frontends.kernels.host_tensors import HostTensor, host_tensor, write_back
 from cubecore.frontends.kernels.launch_cores import (
     aivs_of_core,
@@ -298,6 +299,9 @@ class ReadyLaunch:
         # Lockstep executes cores together in program order: another order and a debugger, which
         # stops single cores, need the reference engine.
         tasks, order = [Task(core, self.body) for core in self.cores], self.options.order
+        session = current_session()
+        if session is not None and session.blank:
+            return recorded_alone(self.chip, gm, tasks, self.issues.calls.launches), "recorded"
         together = order == "program" and self.options.engine in {"fast", "lockstep"}
         if self.debugger is None and together:
             known = self.issues.calls.launches
@@ -339,6 +343,7 @@ class ReadyLaunch:
             outputs=self._outputs(changed),
             reads=self.issues.reads,
             unwritten=self.kernel.outputs,
+            cores=self._every_core,
         )
         session = current_session()
         if session is not None and session.judge is not None:

@@ -128,6 +128,8 @@ class KernelRun(Presented):
         The values that the scalar units of all cores read from memory, by line.
     unwritten : tuple of str
         The outputs that began uninitialised, of which `written` tells the bytes.
+    cores : tuple of CoreId
+        The cores of all blocks, of which some have run where blocks were sampled.
     """
 
     kernel: str
@@ -142,6 +144,7 @@ class KernelRun(Presented):
     outputs: tuple[str, ...] = ()
     reads: dict[Location, int] = field(default_factory=dict, repr=False)
     unwritten: tuple[str, ...] = ()
+    cores: tuple[CoreId, ...] = field(default=(), repr=False)
 
     @property
     def counted(self) -> int:
@@ -187,8 +190,8 @@ class KernelRun(Presented):
         Returns
         -------
         dict
-            The fields but `traces`, `tensors`, `reads` and `unwritten`, with the chip's name and
-            ``clean``.
+            The fields but `traces`, `tensors`, `reads`, `unwritten` and `cores`, with the chip's
+            name and ``clean``.
         """
         return {
             "kernel": self.kernel,
@@ -246,6 +249,7 @@ class ScriptSession:
     the bytes of inputs whose values a tiling function was given. With `keeps_arrays` results of a
     program's launches have its arrays as each launch left them, else their sizes alone. With
     `sampled` that many blocks of each launch are run, the first, the last and some between them.
+    Arrays of a `blank` one have sizes alone: they are 0, and nothing is copied from or to them.
     """
 
     options: Json = field(default_factory=dict)
@@ -259,6 +263,7 @@ class ScriptSession:
     host_values: dict[str, int] = field(default_factory=dict)
     keeps_arrays: bool = False
     sampled: int = 0
+    blank: bool = False
 
     @property
     def instructions_left(self) -> int | None:
@@ -275,6 +280,12 @@ class ScriptSession:
             yield self
         finally:
             _session.reset(token)
+
+
+def is_blank() -> bool:
+    """Return whether arrays have sizes alone."""
+    session = _session.get()
+    return session is not None and session.blank
 
 
 def current_session() -> ScriptSession | None:

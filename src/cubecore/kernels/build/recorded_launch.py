@@ -1,6 +1,7 @@
 """A recorded launch as trees: what cores issued, folded, for the clock to walk."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -41,6 +42,55 @@ def recorded_launch(
     writer = _Writer(name, tuple(tensors))
     cores = tuple(writer.core(recording) for recording in recordings)
     return Launch(tuple(tensor.spec for tensor in tensors), cores)
+
+
+def with_cores(launch: Launch, cores: Sequence[tuple[int, int]]) -> Launch | None:
+    """Return a launch on more cores than it was recorded on; None if that cannot be told.
+
+    A core (number, part) between recorded ones runs the tree of the one before it. How far it is in
+    each tensor lies on the line through two recorded cores with that tree.
+    """
+    known = {(each.core, each.sub): each for each in launch.cores}
+    made = []
+    for number, sub in cores:
+        own = known.get((number, sub))
+        like = own or _before(launch.cores, number, sub)
+        if like is None:
+            return None
+        if own is None:
+            distances = _on_line(launch.cores, like, number)
+            if distances is None:
+                return None
+            slots = {var: (name, distances[name]) for var, (name, _) in like.slots.items()}
+            own = CoreProgram(number, like.program, slots, sub)
+        made.append(own)
+    return replace(launch, cores=tuple(made))
+
+
+def _before(cores: Sequence[CoreProgram], number: int, sub: int) -> CoreProgram | None:
+    """Return the last recorded core of a part before a number."""
+    parts = [each for each in cores if each.sub == sub and each.core < number]
+    return max(parts, key=lambda each: each.core, default=None)
+
+
+def _on_line(cores: Sequence[CoreProgram], like: CoreProgram, number: int) -> dict[str, int] | None:
+    """Return the distances of a core by its number, given one of its tree."""
+    others = [
+        each
+        for each in cores
+        if each.program is like.program and each.sub == like.sub and each.core != like.core
+    ]
+    if not others:
+        return None
+    other = others[0]
+    steps, width = number - like.core, other.core - like.core
+    found = {}
+    for var, (name, distance) in like.slots.items():
+        moved = (other.slots[var][1] - distance) * steps
+        if moved % width:
+            return None
+        found[name] = distance + moved // width
+    return found
 
 
 class _Writer:

@@ -229,7 +229,7 @@ class GlobalMemory:
         """
         address, data = self._next, self._filled(self._next, raw, size)
         marks = Marks(scratch=scratch)
-        valid = np.zeros(data.size, np.uint8)
+        valid = self._map(data.size)
         if notes is None and self.pointers is not None:
             notes = IssuedBytes
         issued = None if notes is None else notes(data.size)
@@ -247,6 +247,10 @@ class GlobalMemory:
         """Return a tensor for what parts of AI Cores write into each other's memories."""
         tensor = self._entered(name, None, size, scratch=True, notes=notes)
         return tensor, tensor.buffer.data, tensor.buffer.valid
+
+    def _map(self, size: int) -> Bytes:
+        """Return the map of what was written of so many bytes: nothing."""
+        return np.zeros(size, np.uint8)
 
     def _filled(self, _address: int, raw: Bytes | None, size: int) -> Bytes:
         """Return memory that holds these bytes, or nobody's, and nobody's behind them."""

@@ -17,6 +17,7 @@ from cubecore.sandbox.view import BoxView, Scratch
 from cubecore.sandbox.words import NONE
 from cubecore.workflows.judge.compilation import Compilations, kept_folder
 from cubecore.workflows.judge.limits import JudgeOptions
+from cubecore.workflows.judge.submissions.given_cases import RESULTS
 from cubecore.workflows.judge.submissions.kinds import (
     PACKAGE,
     PROJECT,
@@ -27,8 +28,6 @@ from cubecore.workflows.judge.submissions.kinds import (
 )
 from cubecore.workflows.judge.tasks.kinds import JudgeTask
 
-RESULTS = "results"
-"""The folder of a submission's results, below that of its inputs."""
 _TEMPORARY = Path("/tmp")  # noqa: S108 - where programs of a box look for it
 _TEMPORARY_BYTES, _CACHE_BYTES, RESULT_BYTES = 2 << 30, 1 << 30, 1 << 30
 _BESIDE = (*SUFFIXES, ".h", ".hpp", ".inc")

@@ -29,12 +29,11 @@ from cubecore.sandbox.words import NONE
 from cubecore.workflows.judge.cheating.kinds import CERTAIN
 from cubecore.workflows.judge.limits import JudgeOptions, options_of
 from cubecore.workflows.judge.starts import NewInterpreter, Start
-from cubecore.workflows.judge.submissions.full_shape import FULL
 from cubecore.workflows.judge.submissions.kinds import SAMPLE, Submission, submission_of
 from cubecore.workflows.judge.submissions.time_at_full_shape import is_timed, time_at_full_shape
 from cubecore.workflows.judge.tasks.comparison import LATE, REFUSED, RIGHT, WRONG
 from cubecore.workflows.judge.tasks.kinds import JudgeTask, task_of
-from cubecore.workflows.judge.tasks.reduction import ODD
+from cubecore.workflows.judge.tasks.reduction import FULL, ODD
 from cubecore.workflows.judge.values import arrays_in
 
 _PREFIX, _LOCK = "cubecore-judge-", "lock"
@@ -261,6 +260,9 @@ def _verdict(
 def _time(records: Sequence[Json], told: Sequence[Json], judged: Json) -> tuple[Json, str]:
     """Return the predicted time and the case that it is of: that of the full shape, if it is."""
     number, full = judged.get("timed", -1), judged.get("full", {})
+    tiled: Json = judged.get("tiled", {}).get("time", {})
+    if is_timed(tiled):
+        return {**tiled, "at": "full"}, FULL
     if not 0 <= number < len(told):
         return {}, ""
     pairs = zip(records, told, strict=False)
@@ -272,7 +274,8 @@ def _time(records: Sequence[Json], told: Sequence[Json], judged: Json) -> tuple[
     if not known:
         return told[number].get("time", {}), records[number]["name"]
     points = [(time, record["sizes"]) for time, record in known]
-    return time_at_full_shape(points, full), known[-1][1]["name"]
+    time = time_at_full_shape(points, full)
+    return time | ({"why": tiled["reason"]} if tiled else {}), known[-1][1]["name"]
 
 
 def _sizes(records: Sequence[Json], full: Json) -> Json:

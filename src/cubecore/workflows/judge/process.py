@@ -9,44 +9,45 @@ import math
 import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from cubecore.aliases import Json
 from cubecore.answers.verdict import REQUEST
 from cubecore.errors import CubecoreError, RequestError, unable
 from cubecore.frontends.cpp.files import SUFFIXES
 from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
-from cubecore.lazy_dataclass import dataclass
 from cubecore.sandbox.box import Sandbox, opened
 from cubecore.sandbox.kernel_calls import end_with_parent
 from cubecore.sandbox.words import NONE
 from cubecore.workflows.judge.blame import is_ours, raised_by
 from cubecore.workflows.judge.boxed import (
     RESULT_BYTES,
-    RESULTS,
     SubmissionBoxes,
     data_box,
     own_files,
     submission_boxes,
 )
 from cubecore.workflows.judge.cheating.kinds import OUTSIDE
-from cubecore.workflows.judge.cheating.result_marks import result_marks
 from cubecore.workflows.judge.cheating.source_marks import source_marks
 from cubecore.workflows.judge.compilation import Compilations
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.steps import Service, StepOutcome, forked
-from cubecore.workflows.judge.submissions.case_results import results_of
 from cubecore.workflows.judge.submissions.full_shape import (
-    FULL,
     SAMPLED_BLOCKS,
-    filled,
     full_options,
+    is_right,
 )
 from cubecore.workflows.judge.submissions.full_shape import is_asked as is_full_asked
+from cubecore.workflows.judge.submissions.full_tiling import unfit
+from cubecore.workflows.judge.submissions.given_cases import (
+    RESULTS,
+    GivenCases,
+    compared_cases,
+    made_cases,
+    sized_record,
+)
 from cubecore.workflows.judge.submissions.kinds import (
     PACKAGE,
     PYTHON,
@@ -56,28 +57,18 @@ from cubecore.workflows.judge.submissions.kinds import (
     written_binding,
 )
 from cubecore.workflows.judge.submissions.redrawn import (
-    is_asked,
-    marks_of,
-    redrawn,
-    stays,
-    stored,
     without_independence,
 )
 from cubecore.workflows.judge.submissions.runner import CaseRunner
-from cubecore.workflows.judge.tasks.cases import Reference, ReferenceCase
 from cubecore.workflows.judge.tasks.comparison import (
     REFUSED,
     RIGHT,
     TOO_LARGE,
-    UNCOMPARABLE,
     WRONG,
-    leaves,
-    plain,
 )
 from cubecore.workflows.judge.tasks.kinds import SAMPLE_DATA, JudgeTask, task_of
-from cubecore.workflows.judge.tasks.reduction import ODD
-from cubecore.workflows.judge.tasks.references import reference_of
-from cubecore.workflows.judge.values import ArrayFolder, array_of, arrays_in, is_tensor, loaded
+from cubecore.workflows.judge.tasks.reduction import FULL, ODD
+from cubecore.workflows.judge.values import arrays_in
 
 _WORKSPACE = "submission"
 _SOURCES = {*SUFFIXES, ".h", ".hpp", ".py"}
@@ -131,7 +122,7 @@ def _judge(folder: Path) -> None:
         files.append(written_binding(model["binding"]))
     with submission_boxes(submission, place, files, task, given, options) as boxes:
         runner = CaseRunner(submission, place, options)
-        cases = _GivenCases(given, records, model, step.left["again"])
+        cases = GivenCases(given, records, model, step.left["again"])
         told = _run(judged, runner, boxes, cases)
         if told is None:
             return
@@ -146,25 +137,11 @@ def _judge(folder: Path) -> None:
                 for case in told["cases"]:
                     case["cheating"] = without_independence(case.get("cheating", ()))
             _find_writer(judged, runner, boxes, cases, told["compared"])
-            if is_full_asked(records, told["compared"], full, options.cap_bytes):
-                _run_at_full_shape(judged, task, cases, told, runner, boxes)
+            _at_full_shape(judged, task, cases, told, runner, boxes, full)
         told |= boxes.told()
         judged.count("compilation", boxes.service)
     told["of_sources"] = marks_of_sources(submission, place, records)
     judged.leave({"records": records, "full": full, **told})
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _GivenCases:
-    """The cases that a submission is given, and their folder; `model` tells of a ModelNew.
-
-    `again` is one of them with other inputs, and says if the expected results depend on them.
-    """
-
-    folder: Path
-    records: list[Json]
-    model: Json | None
-    again: Json | None
 
 
 def _depends(
@@ -186,7 +163,7 @@ def _run(
     judged: "_Judgement",
     runner: CaseRunner,
     boxes: SubmissionBoxes,
-    given: "_GivenCases",
+    given: "GivenCases",
     name: str = "submission",
 ) -> Json | None:
     """Run the submission's cases in a box, and copy its results out; None if that fails."""
@@ -200,10 +177,28 @@ def _run(
     return None if ran is None or ran.failed is not None else ran.left
 
 
+def _at_full_shape(
+    judged: "_Judgement",
+    task: JudgeTask,
+    cases: GivenCases,
+    told: Json,
+    runner: CaseRunner,
+    boxes: SubmissionBoxes,
+    full: Json,
+) -> None:
+    """Run a submission that is not right at a smaller shape at its own; time one that is right."""
+    if is_full_asked(cases.records, told["compared"], full, runner.options.cap_bytes):
+        _run_at_full_shape(judged, task, cases, told, runner, boxes)
+    ran = cases.records[-1]["sizes"].get("variant") == FULL
+    timed = ran and "time" in told["cases"][-1]
+    if full and is_right(cases.records, told["compared"]) and not timed:
+        _tile_full_shape(judged, task, cases, told, runner, boxes)
+
+
 def _run_at_full_shape(
     judged: "_Judgement",
     task: JudgeTask,
-    cases: _GivenCases,
+    cases: GivenCases,
     told: Json,
     runner: CaseRunner,
     boxes: SubmissionBoxes,
@@ -242,11 +237,45 @@ def _run_at_full_shape(
             return
 
 
+def _tile_full_shape(
+    judged: "_Judgement",
+    task: JudgeTask,
+    cases: GivenCases,
+    told: Json,
+    runner: CaseRunner,
+    boxes: SubmissionBoxes,
+) -> None:
+    """Time a submission at its task's own shape by its own tiling, without values.
+
+    Where that shape alone is refused, or overflows a local memory, it is added as a case.
+    """
+    make = partial(of_task, task, partial(sized_record, task, cases.folder))
+    made = judged.step("reference, sizes", make, needed=False)
+    if made is None or made.failed is not None:
+        told["tiled"] = {"time": {"reason": "its inputs cannot be made by their sizes alone"}}
+        return
+    record = made.left["case"]
+    with boxes.opened() as box:
+        run = partial(runner.tiled, cases.folder, record, cases.model)
+        ran = judged.step("tiling, full", run, needed=False, box=box, service=boxes.service)
+    if ran is None or ran.failed is not None:
+        reason = "a limit ended it" if ran is None else ran.failed[1] if ran.failed else ""
+        told["tiled"] = {"time": {"reason": reason}}
+        return
+    told["tiled"] = ran.left
+    error = unfit(ran.left)
+    if error is not None and cases.records[-1]["sizes"].get("variant") != FULL:
+        cases.records.append({**record, "sizes": {"variant": FULL, "sampled": 0}})
+        findings = ran.left.get("findings", [])
+        told["cases"].append({"outcome": REFUSED, "error": error, "findings": findings})
+        told["compared"].append({"outcome": REFUSED})
+
+
 def _find_writer(
     judged: "_Judgement",
     runner: CaseRunner,
     boxes: SubmissionBoxes,
-    given: "_GivenCases",
+    given: "GivenCases",
     compared: list[Json],
 ) -> None:
     """Tell of the first wrong case which line wrote its first wrong element."""
@@ -362,108 +391,6 @@ def of_task(task: JudgeTask, work: Callable[[], Json]) -> Json:
         if is_ours(error):
             raise
         raise unable(task.name, raised_by("the task", error)) from error
-
-
-def made_cases(
-    task: JudgeTask,
-    options: JudgeOptions,
-    reference: Path,
-    given: Path,
-    *,
-    draws_again: bool = True,
-) -> Json:
-    """Make the cases of a task: inputs for the submission, expected results for the reference."""
-    known = reference_of(task)
-    theirs, ours = ArrayFolder(given), ArrayFolder(reference)
-    records: list[Json] = []
-    kept, again = [], None
-    for case in known.cases(options):
-        outcome = case.outcome or _size_outcome(case, options)
-        if not outcome and known.compared(case, case.expected).outcome != RIGHT:
-            outcome = UNCOMPARABLE
-        plain_case = outcome in {"", UNCOMPARABLE}
-        if not outcome and again is None and draws_again:
-            other = redrawn(known, options, case)
-            again = {} if other is None else stored(other, case, _record(other, theirs), reference)
-            again |= {"of": len(records)}
-        records.append(_record(case, theirs, outcome, is_plain=plain_case))
-        kept.append(ours.stored(case.expected) if plain_case else None)
-    (reference / "expected.json").write_text(json.dumps(kept), "utf-8")
-    again = again if again and "record" in again else None
-    full = getattr(known, "full", {})
-    return {"cases": records, "model": _model_of(known), "again": again, "full": full}
-
-
-def _record(
-    case: ReferenceCase, folder: ArrayFolder, outcome: str = "", *, is_plain: bool = True
-) -> Json:
-    """Return a case as a submission's step reads it."""
-    return {
-        "name": case.name,
-        "outcome": outcome,
-        "inputs": folder.stored(case.inputs) if is_plain else None,
-        "made_with": folder.stored(case.made_with) if is_plain else None,
-        "outputs": _outputs(case.expected) if is_plain else [],
-        "keeps_inputs": case.keeps_inputs,
-        "sizes": case.sizes,
-    }
-
-
-def _model_of(known: Reference) -> Json | None:
-    """Return what the submission's side needs of a task whose cases call a ModelNew."""
-    model: Any = getattr(known, "model", None)
-    return None if model is None else asdict(model)
-
-
-def _size_outcome(case: ReferenceCase, options: JudgeOptions) -> str:
-    arrays = [leaf for _, leaf in (*leaves(case.inputs), *leaves(case.expected))]
-    sizes = [plain(leaf).nbytes for leaf in arrays if not isinstance(leaf, str)]
-    return TOO_LARGE if max(sizes, default=0) > options.cap_bytes else ""
-
-
-def _outputs(expected: Any) -> list[Json]:
-    """Return the name, shape and type of each expected result."""
-    found = []
-    for name, leaf in leaves(expected):
-        array = array_of(leaf) if is_tensor(leaf) else plain(leaf)
-        found.append({"name": name, "shape": list(array.shape), "dtype": str(array.dtype)})
-    return found
-
-
-def compared_cases(task: JudgeTask, reference: Path, cases: _GivenCases, ran: Json) -> Json:
-    """Compare what the submission returned with the expected results."""
-    known, given, records, told = reference_of(task), cases.folder, cases.records, ran["cases"]
-    kept = json.loads((reference / "expected.json").read_text("utf-8"))
-    compared: list[Json] = []
-    for record, expected, case in zip(records, kept, told, strict=False):
-        if case["outcome"]:
-            compared.append({"outcome": case["outcome"]})
-            continue
-        whole = ReferenceCase(
-            record["name"], loaded(given, record["inputs"]), loaded(reference, expected)
-        )
-        try:
-            results = results_of(given, case)
-            if "written" in case:
-                masks = loaded(given / RESULTS, case["written"])
-                results = filled(results, whole.expected, [mask for _, mask in masks])
-        except (OSError, ValueError, KeyError, TypeError, MemoryError):
-            # A submission that has written something else than its results.
-            compared.append({"outcome": WRONG, "reason": "its results cannot be read"})
-            continue
-        result = known.compared(whole, results)
-        told_of = result.to_json()
-        if result.outcome == RIGHT:
-            told_of["cheating"] = [*result_marks(result, whole.expected, results, whole.name)]
-        compared.append(told_of)
-    again = cases.again
-    if again is not None and "again" in ran and is_asked(again, compared):
-        with suppress(OSError, ValueError, KeyError, TypeError, MemoryError):  # as above
-            first = told[again["of"]]
-            compared[again["of"]]["stays"] = stays(given, ran["again"], first)
-            marks = [*marks_of(known, reference, given, again, ran["again"], first)]
-            compared[again["of"]]["cheating"] += marks
-    return {"cases": compared}
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from cubecore.aliases import Json
 from cubecore.arrays import Array
 from cubecore.dtypes import element_type
 
-_TENSOR, _SPARSE = "tensor", "sparse"
+_TENSOR, _SPARSE, _SIZED = "tensor", "sparse", "sized"
 
 
 class ArrayFolder:
@@ -54,6 +54,9 @@ class ArrayFolder:
                 "shape": list(value.shape),
                 "summed": value.is_coalesced(),
             }
+        if is_tensor(value) and value.is_meta:
+            name = str(value.dtype).removeprefix("torch.")
+            return {_SIZED: list(value.shape), "type": name}
         if is_tensor(value):
             return self._written(array_of(value), _TENSOR)
         raise TypeError(f"a value of {type(value).__name__}")
@@ -99,6 +102,8 @@ def loaded(folder: Path, record: Any) -> Any:
         return torch.sparse_coo_tensor(
             *parts, shape, is_coalesced=summed or None, check_invariants=False
         )
+    if _SIZED in record:
+        return sized_tensor(tuple(record[_SIZED]), record["type"])
     name = record.get(_TENSOR) or record["array"]
     file: Any = folder / Path(name).name  # of this folder alone
     if "sha256" in record:
@@ -146,6 +151,20 @@ def array_of(tensor: Any) -> Array:
 
     raw: Array = plain.view(torch.int16).numpy()
     return raw.view(element_type(name).numpy)
+
+
+def sized_tensor(shape: tuple[int, ...], name: str) -> Any:
+    """Return a tensor of torch that has a shape and a type alone."""
+    import torch
+
+    return torch.empty(shape, dtype=getattr(torch, name), device="meta")
+
+
+def sized_array(tensor: Any) -> Array:
+    """Return an array of such a tensor's shape and type, whose elements are one 0 in memory."""
+    name = str(tensor.dtype).removeprefix("torch.")
+    kind = element_type(name).numpy if name == "bfloat16" else np.dtype(name)
+    return np.broadcast_to(np.zeros((), kind), tuple(tensor.shape))
 
 
 def tensor_of(array: Array) -> Any:

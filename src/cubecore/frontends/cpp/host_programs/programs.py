@@ -31,15 +31,17 @@ from cubecore.frontends.cpp.toolchain.build import (
     program_parts,
 )
 from cubecore.frontends.cpp.wire import HostAsks
+from cubecore.frontends.kernels.blank_memory import BlankMemory
 from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, private_memory, ready_launch
 from cubecore.frontends.kernels.launch_findings import ranges_of
-from cubecore.frontends.kernels.session import LaunchOptions, current_session
+from cubecore.frontends.kernels.session import LaunchOptions, current_session, is_blank
 from cubecore.frontends.source_locations import location_of, shown_path
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
 from cubecore.machine.memory.buffers import (
     GM_GUARD_BYTES,
+    GM_SPACE_BYTES,
     Bytes,
     GlobalMemory,
     GlobalTensor,
@@ -140,7 +142,7 @@ def run_libraries(
         need = f"be of architecture {arch}, for which {shown_path(path)} was compiled"
         raise refuse("the chip", need, f"{chip.name} of {chip.arch}")
     asked_of = ChildSubject("the program", asked.timeout_s, ends="a program returns from main")
-    memory = spread_pages(_MOST_BYTES)
+    memory = spread_pages(GM_SPACE_BYTES if is_blank() else _MOST_BYTES)
     try:
         with Child(asked_of, memory) as child:
             auto_sync = asked.auto_sync == "on"
@@ -197,7 +199,10 @@ class _Program:
         self._auto_sync, self._tiling_key, self._kind = auto_sync, 0, ""
         self._path, self._options = path, options
         self._pointers = PointerStores(0)
-        self._gm = _ProgramMemory(memory, self._pointers)
+        self._most = memory.size if is_blank() else _MOST_BYTES
+        self._gm: GlobalMemory = _ProgramMemory(memory, self._pointers)
+        if is_blank():
+            self._gm = BlankMemory(np.frombuffer(memory.map, np.uint8), memory.space_bytes)
         from cubecore.frontends.cpp.host_programs.tiling_calls import HostTilings
 
         self._tilings = HostTilings(chip_named(options.chip).what_if(options.settings))
@@ -264,7 +269,7 @@ class _Program:
         name = f"gm{len(self._tensors)}"
         taken = sum(t.buffer.size_bytes for _, t in self._tensors.values())
         last = max((t.end for _, t in self._tensors.values()), default=0)
-        room = min(_MOST_BYTES - taken, self._size - last)
+        room = min(self._most - taken, self._size - last)
         # 64 KiB more, for the alignment and the guard behind a tensor; 0 is no address.
         if not size or size + (1 << 16) > room:
             return 0
@@ -275,7 +280,7 @@ class _Program:
 
     def _written(self, address: int, count: int) -> None:
         tensor = self._gm.at(address - self._base)
-        if tensor is not None:
+        if tensor is not None and not is_blank():
             start = address - self._base - tensor.address
             tensor.buffer.valid[start : start + count] = 1
 
@@ -285,7 +290,7 @@ class _Program:
         Those are 0 here, as at first.
         """
         tensor = self._gm.at(address - self._base)
-        if tensor is None:
+        if tensor is None or is_blank():
             return
         session = current_session()
         if session is not None and tensor.name not in session.results:

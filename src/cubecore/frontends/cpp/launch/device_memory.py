@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cubecore.frontends.kernels.blank_memory import BlankMemory
 from cubecore.machine.memory.buffers import (
     GM_ALIGN_BYTES,
     GM_GUARD_BYTES,
@@ -99,6 +100,16 @@ class DeviceMemory(GlobalMemory):
         pages[address + size : behind] = POISON_BYTE
         filled: Bytes = pages[address:end]
         return filled
+
+
+class BlankDeviceMemory(BlankMemory, DeviceMemory):
+    """Global memory of a launch whose arrays have sizes alone."""
+
+    def __init__(self, _: Sequence[int]) -> None:
+        self.shared = spread_pages(GM_SPACE_BYTES)
+        self._pages = np.frombuffer(self.shared.map, np.uint8)
+        BlankMemory.__init__(self, self._pages, self.shared.space_bytes)
+        self.base = self.shared.base
 
 
 _MOST_SPARE_BYTES = 1 << 28

@@ -18,7 +18,7 @@ from cubecore.frontends.cpp.launch.argument_types import (
     spelled_code,
 )
 from cubecore.frontends.cpp.launch.child_process import Child, ChildSubject
-from cubecore.frontends.cpp.launch.device_memory import DeviceMemory
+from cubecore.frontends.cpp.launch.device_memory import BlankDeviceMemory, DeviceMemory
 from cubecore.frontends.cpp.launch.dimensions import Dimensions, dimensions
 from cubecore.frontends.cpp.launch.launch_facts import launch_facts, turns
 from cubecore.frontends.cpp.launch.launch_options import LIMIT, TIMEOUT_S
@@ -39,7 +39,12 @@ from cubecore.frontends.cpp.toolchain.compiler import UNDEFINED
 from cubecore.frontends.kernels.host_tensors import write_back
 from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, ready_launch
 from cubecore.frontends.kernels.parameters import MARKS
-from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
+from cubecore.frontends.kernels.session import (
+    KernelRun,
+    LaunchOptions,
+    current_session,
+    is_blank,
+)
 from cubecore.frontends.kernels.tensor_lists import TensorList
 from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.program.tree import Location
@@ -244,7 +249,8 @@ def launch(
     _require_size(device_kernel)
     plain = tuple(by_codes(each) for each in arguments)
     plain_words = {name: by_codes(each) for name, each in words.items()}
-    ready, gm = ready_launch(device_kernel, blocks, plain, plain_words, DeviceMemory)
+    memory = BlankDeviceMemory if is_blank() else DeviceMemory
+    ready, gm = ready_launch(device_kernel, blocks, plain, plain_words, memory)
     for parameter in device_kernel.parameters:
         word_of(parameter, ready.arguments[parameter.name], tensor=parameter.name in ready.tensors)
     notes = tuple(_notes(device_kernel, ready, arguments, words))
@@ -278,8 +284,11 @@ def launch(
         if all(each.subject.endswith(_GIVEN) for each in error.violations):
             raise RequestError(error.violations) from None
         raise
-    changed = write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
-    unwritten = _unwritten(gm, ready, checks)
+    changed: tuple[str, ...] = ()
+    unwritten: tuple[SanitizerFinding, ...] = ()
+    if not is_blank():
+        changed = write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
+        unwritten = _unwritten(gm, ready, checks)
     wall_s = perf_counter() - begin
     every = (*(notes if MEMCHECK in checks else ()), *findings, *unwritten)
     return ready.done(ready.told(every), outcome.issued, engine, wall_s, changed)

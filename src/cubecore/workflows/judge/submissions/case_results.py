@@ -17,6 +17,13 @@ from cubecore.workflows.judge.tasks.comparison import REFUSED
 from cubecore.workflows.judge.tasks.sample_projects import ProgramFiles
 from cubecore.workflows.judge.values import loaded
 
+_HOST_FUNCTIONS = (
+    "the op_host",
+    "the tiling function",
+    "the shape inference",
+    "the type inference",
+)
+
 
 def described(error: CubecoreError, stage: str) -> Json:
     """Return an error's sentences with the line that the first begins with, if it has one."""
@@ -124,3 +131,12 @@ def results_of(folder: Path, told: Json) -> Any:
     if names and all(names):
         return dict(pairs)
     return [leaf for _, leaf in pairs]
+
+
+def stage_of(error: CubecoreError) -> str:
+    """Return the stage of a case that an error ended."""
+    if error.origin == COMPILER:
+        return "kernel"
+    first = error.violations[0] if error.violations else None
+    is_host = first is not None and first.subject.startswith(_HOST_FUNCTIONS)
+    return "host" if is_host else "run"

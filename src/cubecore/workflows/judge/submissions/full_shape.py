@@ -15,10 +15,9 @@ from cubecore.aliases import Json
 from cubecore.arrays import Array
 from cubecore.frontends.kernels.session import ScriptSession
 from cubecore.workflows.judge.limits import FULL_SIZES, JudgeOptions
-from cubecore.workflows.judge.tasks.comparison import REFUSED, WRONG, leaves, plain
-from cubecore.workflows.judge.tasks.reduction import ALIGNED
+from cubecore.workflows.judge.tasks.comparison import REFUSED, RIGHT, WRONG, leaves, plain
+from cubecore.workflows.judge.tasks.reduction import ALIGNED, FULL
 
-FULL = "full"
 SAMPLED_BLOCKS = 3
 """AI Cores whose blocks are run of a launch at the full shape."""
 _SHARE = 4
@@ -39,6 +38,15 @@ def is_asked(records: Sequence[Json], compared: Sequence[Json], full: Json, cap_
         for record, result in zip(records, compared, strict=False)
     }
     return outcomes.get(ALIGNED) in {WRONG, REFUSED}
+
+
+def is_right(records: Sequence[Json], compared: Sequence[Json]) -> bool:
+    """Return whether a submission is right at the sizes that decide: the full ones, if they ran."""
+    outcomes = {
+        record["sizes"].get("variant"): result.get("outcome")
+        for record, result in zip(records, compared, strict=False)
+    }
+    return outcomes.get(FULL, outcomes.get(ALIGNED)) == RIGHT
 
 
 def full_options(options: JudgeOptions) -> JudgeOptions:

@@ -7,6 +7,7 @@ imports are stand-ins, whose functions run the compiled binding as a program.
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,7 +21,7 @@ from cubecore.errors import CubecoreError, unable
 from cubecore.frontends.cpp.host_programs.torch_glue import TorchBinding, compiled_binding
 from cubecore.frontends.cpp.operator_projects.operator_project import OperatorProject
 from cubecore.frontends.cpp.rewriting.source import source_of
-from cubecore.frontends.kernels.session import current_session
+from cubecore.frontends.kernels.session import current_session, is_blank
 from cubecore.workflows.judge.blame import goes_further_in
 from cubecore.workflows.judge.cheating.torch_operations import noted
 from cubecore.workflows.judge.limits import JudgeOptions
@@ -33,7 +34,13 @@ from cubecore.workflows.judge.submissions.calls import (
 from cubecore.workflows.judge.submissions.kinds import PROJECT, STRINGS, Submission, written_binding
 from cubecore.workflows.judge.tasks.torch_modules import copied, stand_in
 from cubecore.workflows.judge.tasks.torch_tasks import SEED
-from cubecore.workflows.judge.values import array_of, is_tensor, tensor_of
+from cubecore.workflows.judge.values import (
+    array_of,
+    is_tensor,
+    sized_array,
+    sized_tensor,
+    tensor_of,
+)
 
 _MODULE = re.compile(r"PYBIND11_MODULE\(\s*(\w+)")
 _LIBRARY = re.compile(r"TORCH_LIBRARY(?:_FRAGMENT)?\(\s*(\w+)")
@@ -75,8 +82,9 @@ def opened_model(
         import torch
 
         torch.manual_seed(SEED)
+        device = torch.device("meta") if is_blank() else nullcontext()
         try:
-            with noted(), torch.no_grad():
+            with noted(), torch.no_grad(), device:
                 return model_class(*copied(case.made_with))(*copied(case.inputs))
         except CubecoreError:
             raise
@@ -177,6 +185,8 @@ class _BoundFunction:
         named = {word: _given(each, arrays) for word, each in words.items()}
         left = self._binding.call(self._name, given, named)
         for tensor, array in arrays:
+            if is_blank():
+                break
             if array_of(tensor).tobytes() != array.tobytes():
                 tensor.copy_(tensor_of(array))  # the call has changed it
         session = current_session()
@@ -192,7 +202,7 @@ def _given(value: Any, arrays: list[tuple[Any, Any]]) -> Any:
     if is_tensor(value):
         known = next((array for tensor, array in arrays if tensor is value), None)
         if known is None:
-            known = array_of(value).copy()
+            known = sized_array(value) if value.is_meta else array_of(value).copy()
             arrays.append((value, known))
         return known
     if isinstance(value, (list, tuple)):
@@ -204,7 +214,7 @@ def _given(value: Any, arrays: list[tuple[Any, Any]]) -> Any:
 
 def _returned(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return tensor_of(value)
+        return sized_tensor(value.shape, str(value.dtype)) if is_blank() else tensor_of(value)
     return tuple(_returned(each) for each in value) if isinstance(value, list) else value
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cubecore.aliases import Json
-from cubecore.errors import COMPILER, TIME_LIMIT, CubecoreError, unable
+from cubecore.errors import TIME_LIMIT, CubecoreError, unable
 from cubecore.frontends.kernels.session import ScriptSession
 from cubecore.frontends.result_comparison import arrays_of
 from cubecore.frontends.result_writer import writer_of
@@ -25,19 +25,14 @@ from cubecore.workflows.judge.submissions.case_results import (
     predicted,
     raised,
     refused,
+    stage_of,
 )
 from cubecore.workflows.judge.submissions.full_shape import masks_of
+from cubecore.workflows.judge.submissions.full_tiling import tiled
 from cubecore.workflows.judge.submissions.kinds import PACKAGE, SAMPLE, Submission
 from cubecore.workflows.judge.tasks.comparison import LATE, NOT_RUN, leaves, plain
 from cubecore.workflows.judge.tasks.sample_projects import ProgramFiles
 from cubecore.workflows.judge.values import ArrayFolder, arrays_in, loaded
-
-_HOST_FUNCTIONS = (
-    "the op_host",
-    "the tiling function",
-    "the shape inference",
-    "the type inference",
-)
 
 
 class Stopped(Exception):  # noqa: N818 - no error of the submission
@@ -102,6 +97,11 @@ class CaseRunner:
                 left["again"] = self._case(folder, opened_one, again["record"], traced=False)
         return left
 
+    def tiled(self, folder: Path, record: Json, model: Json | None) -> Json:
+        """Return the time of a case whose arrays have sizes alone, and what overflows there."""
+        os.chdir(self._folder)
+        return tiled(self._opened(folder, model), given_case(folder, record), self.options)
+
     def _opened(self, folder: Path, model: Json | None) -> OpenSubmission:
         if self._submission.kind == SAMPLE:
             from cubecore.workflows.judge.submissions.samples import opened_sample
@@ -142,7 +142,7 @@ class CaseRunner:
                 told |= refused(error.error, error.stage)
             except CubecoreError as error:
                 _require_no_limit(error)
-                told |= refused(error, _stage_of(error))
+                told |= refused(error, stage_of(error))
             except Exception as error:  # noqa: BLE001 - of the submission, or raised on
                 told |= raised(error)
         self._left -= sum(run.counted for run in session.runs)
@@ -233,11 +233,3 @@ def _plain_results(got: Any) -> Any:
 def _require_no_limit(error: CubecoreError) -> None:
     if error.origin == TIME_LIMIT:
         raise Stopped(str(error)) from error
-
-
-def _stage_of(error: CubecoreError) -> str:
-    if error.origin == COMPILER:
-        return "kernel"
-    first = error.violations[0] if error.violations else None
-    is_host = first is not None and first.subject.startswith(_HOST_FUNCTIONS)
-    return "host" if is_host else "run"

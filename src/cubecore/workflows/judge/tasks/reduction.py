@@ -16,8 +16,8 @@ from cubecore.version import __version__
 from cubecore.workflows.judge.tasks.model_costs import ModelCost, model_cost, runs
 from cubecore.workflows.judge.tasks.sized_module import TaskModule
 
-ALIGNED, ODD = "aligned", "odd tail"
-"""The cases of reduced sizes: with the remainders of the full ones, and with odd numbers."""
+ALIGNED, ODD, FULL = "aligned", "odd tail", "full"
+"""The cases by their sizes: with the remainders of the full ones, with odd numbers, the task's."""
 MOST_BYTES, MOST_OPERATIONS = 512 << 20, 50_000_000_000
 """The most that a reduced model may have where no smaller one runs: its weights are its own."""
 _FACTORS = (64, 16, 8, 4, 2)

@@ -18,6 +18,7 @@ from cubecore.workflows.judge.tasks.comparison import (
 from cubecore.workflows.judge.tasks.kinds import JudgeTask
 from cubecore.workflows.judge.tasks.reduction import (
     ALIGNED,
+    FULL,
     MOST_BYTES,
     MOST_OPERATIONS,
     ODD,
@@ -111,6 +112,14 @@ class TorchTask:
                 expected = model(*given)
             keeps = same(given, inputs)
             yield ReferenceCase(name, inputs, expected, made_with, keeps_inputs=keeps, sizes=told)
+
+    def sized(self) -> ReferenceCase:
+        """Return the task's own sizes as a case: its tensors have shapes and types alone."""
+        import torch
+
+        with torch.device("meta"):
+            made_with = list(getattr(self._module, "get_init_inputs", list)())
+            return ReferenceCase(FULL, list(self._module.get_inputs()), None, made_with)
 
     def _large(self, options: JudgeOptions) -> bool:
         """Return whether a draw has too large a tensor; where only making it tells, False."""

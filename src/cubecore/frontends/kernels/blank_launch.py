@@ -1,0 +1,116 @@
+"""Launches whose arrays have sizes alone: cores record what they issue, and nothing is executed.
+
+A value that a kernel reads from a local memory is 0. What overflows such a memory is found in the
+record, as that takes no values.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from cubecore.chips.model import Chip
+from cubecore.errors import Violation, unable
+from cubecore.frontends.source_locations import InstructionLimitError
+from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.program.check import memory_bytes
+from cubecore.machine.execute.scheduler import RunOutcome, Task
+from cubecore.machine.group.known_launches import KnownLaunches
+from cubecore.machine.group.recorder import Recorder
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.memory.elements import Use, uses
+from cubecore.machine.sanitize.findings import SanitizerFinding
+
+
+def recorded_alone(
+    chip: Chip, gm: GlobalMemory, tasks: Sequence[Task], known: KnownLaunches
+) -> RunOutcome:
+    """Let each core record to its end; return what overflows its memories.
+
+    Raises
+    ------
+    RequestError
+        If a kernel fails that has read values, which may be others.
+    Exception
+        What another kernel raises.
+    """
+    # Waits are recorded like any other instruction: nobody is kept waiting where nobody executes.
+    # An AIV goes before its AIC, which takes the work of Matmul objects from it.
+    cores = [Recorder(task, chip, gm, known.names) for task in sorted(tasks, key=_turn)]
+    gm.windows.begin(sorted(core.id for core in cores))
+    guessed = False
+    for core in cores:
+        while not core.over:
+            core.record_more()
+            core.go_on()
+            core.take_ahead()
+            if core.asks is not None:
+                guessed |= core.asks[0] is not None
+                core.answer, core.asks = _answer(core), None
+        if (
+            core.failed is not None
+            and guessed
+            and not isinstance(core.failed, InstructionLimitError)
+        ):
+            raise unable("the kernel", f"it depends on values that it reads: {core.failed}")
+        if core.failed is not None:
+            raise core.failed
+    findings = [each for core in cores for each in _overflows(chip, core)]
+    return RunOutcome(tuple(findings), sum(len(core.trace) for core in cores))
+
+
+def _turn(task: Task) -> tuple[int, int]:
+    return task.id.core, -task.id.sub
+
+
+def _answer(core: Recorder) -> Any:
+    """Return the value that a core asks for: of global memory what it holds, else 0."""
+    assert core.asks is not None
+    load, template, address = core.asks
+    if load is None:
+        assert template is not None
+        return tuple(template.result(core.registers))
+    tensor = core.gm.at(address) if load.mem is Mem.GM else None
+    if tensor is None:
+        return 0
+    at = address - tensor.address
+    raw = tensor.buffer.data[at : at + load.element.size_bytes].tobytes()
+    return int.from_bytes(raw, "little", signed=load.element.kind == "int")
+
+
+def _overflows(chip: Chip, core: Recorder) -> Iterator[SanitizerFinding]:
+    """Yield a finding for each operand of a template that leaves its local memory."""
+    trace = core.trace
+    kinds = np.frombuffer(trace.kinds, np.uint32)
+    widths = trace.names.operands().widths[kinds]
+    begins = np.cumsum(widths) - widths
+    addresses = np.frombuffer(trace.addresses, np.int64)
+    for kind in np.unique(kinds).tolist():
+        template = trace.templates[kind]
+        issues = np.flatnonzero(kinds == kind)
+        for number, used in enumerate(() if template.steering else uses(template)):
+            if used.operand.mem is Mem.GM or used.elements.span is None:
+                continue
+            at = addresses[begins[issues] + number]
+            worst = int(at.argmax())
+            told = _overflow(chip, template, used, int(at[worst]))
+            if told is not None:
+                kind_of, claim = told
+                where = core.where(int(issues[worst]))
+                name = template.name
+                yield SanitizerFinding(kind_of, str(claim), name, where, str(core.id), claim=claim)
+
+
+def _overflow(
+    chip: Chip, template: Instruction, used: Use, address: int
+) -> tuple[str, Violation] | None:
+    """Return what is wrong with the end of an operand, and the kind of finding; None if nothing."""
+    size, usable = memory_bytes(chip, used.operand.mem)
+    first, last = address + used.low, address + used.high
+    if last <= usable:
+        return None
+    kind, most = ("out-of-bounds", size) if last > size else ("capacity", usable)
+    label = used.operand.mem.label
+    name = label if kind == "out-of-bounds" else f"the usable {label}"
+    need, got = f"stay inside {name} (0 to {most} B)", f"bytes [{first}, {last})"
+    return kind, Violation(f"{template.name}.{used.name}", need, got)
