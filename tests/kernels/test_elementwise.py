@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from cubecore.chips import chip
 from cubecore.dtypes import element_type
 from cubecore.isa.mte.copies import CopyGmToUbuf
 from cubecore.kernels.elementwise import Elementwise, elementwise_launch, loads_launch
+from cubecore.timing.launch import time_launch
 from machine.agreement import answer
 
 HALF = element_type("float16")
@@ -22,6 +24,21 @@ def test_a_sum_of_two_arrays_is_right_and_in_order(elements, cores, buffers):
     assert done.findings == []
     assert done.written.all()
     assert np.array_equal(done.data.view(np.float16), x0 + x1)
+
+
+def test_a_ring_that_goes_whole_computes_the_same_and_takes_longer():
+    rng = np.random.default_rng(5)
+    x = rng.integers(-99, 99, 2048 * 5).astype(np.float16)
+    times = []
+    for whole in (False, True):
+        work = (("vabs", 8, HALF),)
+        kernel = Elementwise(2048 * 5, HALF, 1, work, 1024, 2, 1, rings_go_whole=whole)
+        launch = elementwise_launch(kernel)
+        done = answer(launch, {"x0": x.view(np.uint8)}, "reference")
+        assert done.findings == []
+        assert np.array_equal(done.data.view(np.float16), abs(x))
+        times.append(time_launch(launch, chip("Ascend910B3")).cycles)
+    assert times[1] > times[0]
 
 
 def test_work_is_done_as_often_as_asked():

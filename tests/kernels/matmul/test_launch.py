@@ -20,6 +20,7 @@ from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.tiling.rules.l1 import l1_capacity
 from cubecore.tiling.rules.model import RuleCase
+from cubecore.units import ceil_div
 from harness import (
     A2,
     expected,
@@ -471,6 +472,30 @@ def test_without_preload_all_of_k_is_asked_for_where_it_is_needed(problem, walk,
     assert sorted(loads(late)) == sorted(loads(ahead))
     less = loads_before_any_product(ahead) - loads_before_any_product(late)
     assert less > 0 if walk == "K whole, several tiles" else less >= 0
+
+
+@pytest.mark.parametrize("walk", WALKS)
+def test_l0_is_drained_at_the_head_of_each_chunk(walk):
+    """The same work in the same order, and a flag from M to MTE1 for each chunk of a tile."""
+    problem = RACED[0]
+    tiling, apart = raced_listing(problem, walk, 0)
+    whole = listing(matmul_launch(problem, tiling, A2, drains_l0=True))
+    HappensBefore(whole).require_order()
+
+    def work(program):
+        return [repr(one) for one in program if not isinstance(one[0], SetFlag | WaitFlag)]
+
+    assert work(whole) == work(apart)
+    pairs = [
+        template
+        for template, _ in whole
+        if isinstance(template, SetFlag | WaitFlag)
+        if (template.src, template.dst, template.event_id) == ("M", "MTE1", 5)
+    ]
+    steps = ceil_div(problem.k, tiling.baseK)
+    tiles = ceil_div(problem.m, tiling.baseM) * ceil_div(problem.n, tiling.baseN)
+    chunks = ceil_div(steps, min(tiling.stepKa, tiling.stepKb))
+    assert len(pairs) == 2 * tiles * chunks
 
 
 def check_order_of_plan(kind, shape):

@@ -13,6 +13,7 @@ from cubecore.chips import chip
 from cubecore.chips.catalog import chip_names
 from cubecore.timing.launch import time_launch
 from cubecore.workflows.calibration.cases import Unmapped
+from cubecore.workflows.calibration.matmul_cases import matmul_case
 from cubecore.workflows.calibration.measured_points import PUBLISHED, published, read_points
 from cubecore.workflows.calibration.stated_tilings import in_bands, in_parts
 from cubecore.workflows.calibration.validate import case_of, validate
@@ -115,6 +116,23 @@ def test_what_a_tiling_leaves_open_is_said(tmp_path):
         "two buffers in L1",
         "singleCoreM 512, singleCoreN 512",
     )
+
+
+def test_automatic_flags_take_longer_as_one_publication_says():
+    """pto-dsl's pairs; both sides of a pair are one kernel but for flags."""
+    points = [point for point in published() if point.repository == "pto-dsl"]
+    ratios = {}
+    for point in points:
+        case = matmul_case(point)
+        us = time_launch(case.launch(), case.chip).us
+        sync = point.tiling["sync"]
+        ratios.setdefault(point.m, {})[sync] = us
+        said = [text for text in case.assumed if text.startswith("automatic flags")]
+        assert bool(said) == (sync == "automatic")
+    slower = [pair["automatic"] / pair["manual"] for pair in ratios.values()]
+    assert len(slower) == 7
+    published_ratios = [1.038, 1.139, 1.147, 1.154, 1.157, 1.162, 1.160]
+    assert slower[1:] == pytest.approx(published_ratios[1:], abs=0.02)  # the first is a host's time
 
 
 def test_bands_of_blocks_give_the_cores_what_the_publication_says():

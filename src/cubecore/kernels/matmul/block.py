@@ -39,8 +39,8 @@ from cubecore.units import (
     ceil_div,
 )
 
-_L0B_EVENT = 2
-"""First event id of L0B's buffers; L0A's start at 0."""
+_L0B_EVENT, _DRAIN_EVENT = 2, 5
+"""First event id of L0B's buffers, L0A's start at 0; and of all of L0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +274,10 @@ class BlockTree:
         b.issue(ScalarWork(step=self.plan.step))
         self.stream_a.enter_step(k_block, m, n)
         self.stream_b.enter_step(k_block, n, m)
+        if self.plan.drains_l0:
+            with b.when(k_block % min(self.walk_a.step_k, self.walk_b.step_k), "==", 0):
+                flags.set("M", "MTE1", _DRAIN_EVENT)
+                flags.wait("M", "MTE1", _DRAIN_EVENT)
         # Each side of L0 waits by itself, so that A's move may begin while B's buffer is still
         # read.
         flags.wait("M", "MTE1", self.l0a.at)

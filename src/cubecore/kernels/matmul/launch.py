@@ -40,6 +40,7 @@ def matmul_launch(
     padded: bool = False,
     preload: bool = True,
     by_vector_cores: bool = False,
+    drains_l0: bool = False,
 ) -> Launch:
     """Return the launch of the kernel that `tiling` implies for `problem` on `chip`.
 
@@ -50,6 +51,8 @@ def matmul_launch(
     `preload` template MDL asks for a chunk that holds all of K when a tile needs it, not while the
     one before is computed (doMTE2Preload, which the Matmul API leaves off). `by_vector_cores`, on
     3510 and to be timed alone, has vector cores write C, which fixpipe leaves in their buffers.
+    `drains_l0` moves blocks of a new chunk into L0 only when all products of the one before are
+    done, as flags do that a compiler sets at the head of a loop.
 
     Raises
     ------
@@ -58,7 +61,12 @@ def matmul_launch(
     """
     require_supported(problem)
     tiling.require_match(*problem.extents)
-    options = {"padded": padded, "preload": preload, "by_vector_cores": by_vector_cores}
+    options = {
+        "padded": padded,
+        "preload": preload,
+        "by_vector_cores": by_vector_cores,
+        "drains_l0": drains_l0,
+    }
     plan = matmul_plan(problem, tiling, chip, step, **options)
     trees: dict[tuple[BlockShape, ...], CoreTree] = {}
     cores = []

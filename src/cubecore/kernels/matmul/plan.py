@@ -11,7 +11,7 @@ from cubecore.tiling.model.tcubetiling import TCubeTiling
 
 @dataclass(frozen=True, slots=True)
 class MatmulPlan:
-    """Everything that a core's tree depends on; the last two are as `matmul_launch` has them."""
+    """Everything that a core's tree depends on; the last three are as `matmul_launch` has them."""
 
     problem: Problem
     tiling: TCubeTiling
@@ -22,6 +22,7 @@ class MatmulPlan:
     c: ResultPlan
     preload: bool = True
     by_vector_cores: bool = False
+    drains_l0: bool = False
 
     @property
     def accumulator(self) -> ElementType:
@@ -38,6 +39,7 @@ def matmul_plan(
     padded: bool = False,
     preload: bool = True,
     by_vector_cores: bool = False,
+    drains_l0: bool = False,
 ) -> MatmulPlan:
     """Return the plan of the kernel that `tiling` implies for `problem` on `chip`."""
     return MatmulPlan(
@@ -50,4 +52,5 @@ def matmul_plan(
         c=ResultPlan(problem, tiling),
         preload=preload,
         by_vector_cores=by_vector_cores,
+        drains_l0=drains_l0,
     )

@@ -112,6 +112,14 @@ def as_measured(point: Point, launch: Callable[[], Launch], notes: Notes) -> Cal
     return launch
 
 
+def has_automatic_flags(point: Point, notes: Notes) -> bool:
+    """True if a compiler set the kernel's flags, at heads of loops, where pipes drain."""
+    if point.tiling.get("sync") != "automatic":
+        return False
+    notes.add("automatic flags: pipes drain where a loop begins again")
+    return True
+
+
 def because(error: CubecoreError) -> Unmapped:
     """Return a refusal as the reason of a skip."""
     return Unmapped(str(error).replace("\n", "; "))

@@ -52,6 +52,7 @@ _TILING_CHOICES: Mapping[str, tuple[str, ...]] = {
     "order": ("own", "same", "staggered"),
     "scheduler": ("ASWT", "swizzle"),
     "shared": ("AB",),
+    "sync": ("automatic", "manual"),
     "template": ("NORM", "MDL", "IBSHARE"),
 }
 _TILES = ("L1", "L0")

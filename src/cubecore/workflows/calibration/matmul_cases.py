@@ -26,6 +26,7 @@ from cubecore.workflows.calibration.cases import (
     as_measured,
     because,
     chip_of,
+    has_automatic_flags,
     require_cores,
 )
 from cubecore.workflows.calibration.columns import FRACTAL, layouts
@@ -215,11 +216,13 @@ def _planned_case(point: Point, chip: Chip, types: Json, notes: Notes) -> Calibr
     notes.add("our planner's tiling")
     if point.left_out:
         notes.add(f"{point.left_out}: left out")
-    by_vector_cores = point.tiling.get(_EPILOGUE) == _VECTOR_CORES
+    options: Json = {
+        "by_vector_cores": point.tiling.get(_EPILOGUE) == _VECTOR_CORES,
+        "drains_l0": has_automatic_flags(point, notes),
+    }
 
     def launch() -> Launch:
-        made = matmul_launch(problem, tiling, chip, step, by_vector_cores=by_vector_cores)
-        return replace(made, kind=_START)
+        return replace(matmul_launch(problem, tiling, chip, step, **options), kind=_START)
 
     return CalibrationCase(
         chip,

@@ -14,7 +14,13 @@ from cubecore.kernels.operators.named import (
     operator_of,
 )
 from cubecore.units import DATA_BLOCK_BYTES, align_up, ceil_div
-from cubecore.workflows.calibration.cases import CalibrationCase, Notes, Unmapped, as_measured
+from cubecore.workflows.calibration.cases import (
+    CalibrationCase,
+    Notes,
+    Unmapped,
+    as_measured,
+    has_automatic_flags,
+)
 from cubecore.workflows.calibration.columns import ATTENTION, ELEMENTWISE, is_extent
 from cubecore.workflows.calibration.measured_points import Point
 
@@ -95,6 +101,7 @@ def _elementwise_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase
         point.cores,
         skew_bytes=tile * (size - dtype.size_bytes),
         outputs=writes,
+        rings_go_whole=has_automatic_flags(point, notes),
     )
     launch = as_measured(point, lambda: elementwise_launch(kernel), notes)
     group = "vector" if point.api == "basic" else "vector library"

@@ -16,7 +16,7 @@ from cubecore.tiling.model.mx_type_para import MxTypePara
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
-from cubecore.workflows.calibration.cases import CalibrationCase, Notes
+from cubecore.workflows.calibration.cases import CalibrationCase, Notes, has_automatic_flags
 from cubecore.workflows.calibration.columns import AIV_PER_AIC
 from cubecore.workflows.calibration.measured_points import Point
 
@@ -79,6 +79,7 @@ def stated_case(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Cal
     if point.tiling.get("epilogue") == "vector cores":
         notes.add("fixpipe leaves C to two vector cores, which write half of a tile each")
         options["by_vector_cores"] = True
+    options["drains_l0"] = has_automatic_flags(point, notes)
     clears = bool(point.tiling.get("clears_c"))
     if clears:
         notes.add("vector cores clear C before")

@@ -27,6 +27,7 @@ from cubecore.workflows.calibration.cases import (
     Unmapped,
     as_measured,
     chip_of,
+    has_automatic_flags,
     require_cores,
 )
 from cubecore.workflows.calibration.columns import ATTENTION, HALVED
@@ -103,7 +104,9 @@ def _scaled_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
     work = (("vmuls", 1, dtype),)
     elements = (point.m or 0) * (point.n or 0)
     tile = chip.ub_user_bytes // (6 * dtype.size_bytes) // 128 * 128
-    kernel = Elementwise(elements, dtype, 1, work, tile, 2, point.cores or 1)
+    whole = has_automatic_flags(point, notes)
+    cores = point.cores or 1
+    kernel = Elementwise(elements, dtype, 1, work, tile, 2, cores, rings_go_whole=whole)
     notes.add("two buffers")
     group = "vector" if point.api == "basic" else "vector library"
     return _case(point, chip, lambda: elementwise_launch(kernel), group, notes)
@@ -129,7 +132,18 @@ def _add_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
     buffers, past_l2 = point.tiling.get("buffers", 1), point.tiling.get("past_l2", False)
     work = (("vadd", 1, dtype),)
     elements = (point.m or 0) * (point.n or 0)
-    kernel = Elementwise(elements, dtype, 2, work, tile, buffers, point.cores or 1, past_l2=past_l2)
+    whole = has_automatic_flags(point, notes)
+    kernel = Elementwise(
+        elements,
+        dtype,
+        2,
+        work,
+        tile,
+        buffers,
+        point.cores or 1,
+        past_l2=past_l2,
+        rings_go_whole=whole,
+    )
     return _case(point, chip, lambda: elementwise_launch(kernel), "vector", notes)
 
 
