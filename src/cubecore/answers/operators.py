@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from cubecore.machine.sanitize.findings import SanitizerFinding
     from cubecore.timing.records import Timeline
 
-TERMS = (*OPERATOR_TERMS, COLLECTIVES)
+LAUNCHES = "launches"
+TERMS = (*OPERATOR_TERMS, COLLECTIVES, LAUNCHES)
 """The terms of a step beside its matmuls; each can be left out."""
 
 

@@ -1,6 +1,7 @@
 """The operators of a step beside its matmuls: attention, norms, activations and the like."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from cubecore.lazy_dataclass import dataclass
 from cubecore.models.decoder import (
@@ -15,21 +16,27 @@ from cubecore.models.products import HEAD
 from cubecore.models.step import InferenceStep
 from cubecore.units import align_up, ceil_div
 
-ATTENTION, NORMS, ROTARY, ACTIVATIONS, QUANTISATION, PERMUTATION = OPERATOR_TERMS = (
-    *("attention", "norms", "rotary", "activations", "quantisation", "permutation"),
+ATTENTION, CACHE, NORMS, ROTARY, ACTIVATIONS, QUANTISATION, ROUTING, PERMUTATION = (
+    *("attention", "cache", "norms", "rotary", "activations", "quantisation", "routing"),
+    "permutation",
+)
+OPERATOR_TERMS = (
+    *(ATTENTION, CACHE, NORMS, ROTARY, ACTIVATIONS, QUANTISATION, ROUTING, PERMUTATION),
 )
 """The terms of a step that operators make."""
 _ROWS, _FEW_ROWS, _KEYS = 64, 16, 64
 """Queries and keys come in multiples of these; few queries in those of a fractal."""
 _WIDTHS = (64, 128, 256)
 """The head sizes of attention; others are taken as the next one."""
+_CHOICE = "routing is the softmax of the scores; the choice of the experts costs nothing beside it"
 
 
 @dataclass(frozen=True, slots=True)
 class StepOperator:
     """One operator: its `op` and `extents` as `time --op` has them, its `launches` in a step.
 
-    `missing` says why it has no sizes; `assumed` what the sizes take for granted.
+    `missing` says why it has no sizes; `assumed` what the sizes take for granted. Its time is that
+    of the sizes times `scale`.
     """
 
     term: str
@@ -40,6 +47,7 @@ class StepOperator:
     extents: tuple[int, ...] = ()
     missing: str = ""
     assumed: str = ""
+    scale: float = 1.0
 
 
 def step_operators(
@@ -108,6 +116,7 @@ class _Layer:
             for name, count in (("queries", heads), ("keys", kv)):
                 yield self._one(NORMS, f"norm of {name}", "rms_norm", tokens * count, a.head_dim)
         yield self._one(ROTARY, "queries and keys", "rotary", tokens, heads + kv, a.head_dim)
+        yield self._cached("keys and values", 2 * kv * a.head_dim)
         yield self._attention(heads // kv, kv, a.head_dim)
         yield from self._quantised("attention's result", tokens, heads * a.head_dim)
 
@@ -117,11 +126,28 @@ class _Layer:
         for name, width in (*ranks, ("latents", a.kv_rank)):
             yield self._one(NORMS, f"norm of {name}", "rms_norm", tokens, width)
         yield self._one(ROTARY, "queries and keys", "rotary", tokens, heads + 1, a.rope)
+        yield self._cached("latents", a.kv_rank + a.rope)
         if self.step.phase == "prefill":
             yield self._attention(1, heads, a.nope + a.rope)
         else:
-            yield self._without("attention of latents is not in the kernels")
+            yield self._over_latents(a, heads)
         yield from self._quantised("attention's result", tokens, heads * a.value)
+
+    def _cached(self, name: str, width: int) -> StepOperator:
+        """Return the write of the cache: each token's row goes to a place of its own."""
+        return self._one(CACHE, f"write of {name}", "moe_permute", self.step.tokens, 1, 1, width)
+
+    def _over_latents(self, a: LatentAttention, heads: int) -> StepOperator:
+        """Return attention of a decode over latents, which all heads share as keys and values."""
+        # Scores take kv_rank + rope elements of a key and values kv_rank: the kernel's widest heads
+        # are narrower, so that its time at those is continued in proportion.
+        width, widest = a.kv_rank + a.rope, _WIDTHS[-1]
+        narrow = self._attention(heads, 1, min(width, widest))
+        if width <= widest or narrow.missing:
+            return narrow
+        assumed = f"attention over latents of {width} is continued from heads of {widest}"
+        scale = (width + a.kv_rank) / (2 * widest)
+        return replace(narrow, assumed=assumed, scale=scale)
 
     def _without(self, reason: str) -> StepOperator:
         named = (ATTENTION, "attention", self.kind.name, self.kind.count, "attention")
@@ -157,6 +183,7 @@ class _Layer:
         if block.shared_width:
             shared = self._share(block.shared_width)
             yield from self._activation(Mlp(block.shared_width), step.tokens, shared, "shared ")
+        yield self._one(ROUTING, "choice", "softmax", step.tokens, block.count, assumed=_CHOICE)
         tokens = step.tokens
         turn = max(block.count // chosen, 1)
         if tokens > turn:

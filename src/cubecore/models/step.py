@@ -6,6 +6,9 @@ from cubecore.tiling.model.epilogue import is_integer, wrong
 from cubecore.units import INT32_MAX
 
 PHASES = ("prefill", "decode")
+BETWEEN_LAUNCHES_US = 1.0
+"""The time between two launches of a graph. Uncertain: no page gives it; it is fitted on the four
+decode steps that cann-recipes-infer publishes of Qwen3-8B (models/qwen, README)."""
 
 
 @dataclass(frozen=True, slots=True)

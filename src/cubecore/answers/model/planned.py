@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cubecore.tiling.model.request import TilingRequest
     from cubecore.tiling.model.tcubetiling import TCubeTiling
 
-NOT_COUNTED = (*TERMS, "writes of the cache", "routing", "sampling", "time between launches")
+NOT_COUNTED = (*TERMS, "sampling")
 """Parts of a step that are no matmuls of weights; no total of matmuls has them."""
 STEP = "step"
 

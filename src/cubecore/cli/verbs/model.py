@@ -53,7 +53,7 @@ def model(config: str, **options: Any) -> int:
 
     CONFIG is a Hugging Face config.json or its folder: Llama, Mistral, Qwen, DeepSeek, GLM, Gemma
     or Phi. Every matmul is planned and timed. Attention, norms, rotary embedding,
-    activations, quantisation, permutation for experts and collectives are terms beside the
+    activations, quantisation, routing, permutation and collectives are terms beside the
     matmuls. The exit code is 1 if a matmul has no plan.
     """
     from cubecore.cli.progress import working

@@ -6,7 +6,7 @@ from functools import cache
 
 from cubecore.advice.intervals import ATTENTION, interval
 from cubecore.aliases import Json
-from cubecore.answers.operators import TERMS, TermRow
+from cubecore.answers.operators import LAUNCHES, TERMS, TermRow
 from cubecore.chips.model import Chip
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, did_you_mean, refuse
@@ -16,7 +16,8 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.models.collectives import COLLECTIVES, links_of, step_collectives
 from cubecore.models.decoder import Decoder
 from cubecore.models.operators import StepOperator, step_operators
-from cubecore.models.step import InferenceStep
+from cubecore.models.products import FUSED, step_products
+from cubecore.models.step import BETWEEN_LAUNCHES_US, InferenceStep
 from cubecore.timing.critical_path import START_UP
 from cubecore.timing.records import Timeline
 
@@ -66,6 +67,8 @@ def step_terms(
         row = _row(one)
         if not one.missing:
             row = replace(row, **timer(one.op, one.extents))
+            if row.us is not None:
+                row = replace(row, us=row.us * one.scale)
             row = replace(row, assumed=(*row.assumed, *([one.assumed] if one.assumed else [])))
         if row.us is not None:
             bits = element_type(kept).bits
@@ -74,7 +77,18 @@ def step_terms(
         rows.append(row)
     if COLLECTIVES not in without:
         rows += _collectives(decoder, step, chip)
+    if LAUNCHES not in without:
+        rows.append(_between(decoder, step, rows))
     return tuple(rows)
+
+
+def _between(decoder: Decoder, step: InferenceStep, rows: Sequence[TermRow]) -> TermRow:
+    """Return the time between the launches of a step: of fused matmuls, and of all terms."""
+    products = (one.launches for one in step_products(decoder, step) if FUSED in one.variants)
+    count = sum(products) + sum(row.launches for row in rows)
+    assumed = f"a graph's launches are {BETWEEN_LAUNCHES_US:g} us apart, fitted on published steps"
+    named = (LAUNCHES, "between launches", "step", count, "gap", ())
+    return TermRow(*named, BETWEEN_LAUNCHES_US, assumed=(assumed,), bound="launches")
 
 
 def _row(one: StepOperator) -> TermRow:
