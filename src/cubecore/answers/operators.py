@@ -113,12 +113,14 @@ class OperatorRun:
 
 
 def _operator_json(problem: NamedOperator) -> Json:
-    return {"op": problem.op, "shape": list(problem.extents), "a": problem.dtype.name}
+    named = {"op": problem.op, "shape": list(problem.extents), "a": problem.dtype.name}
+    return {**named, **problem.options.to_json()}
 
 
 def _operator_title(problem: NamedOperator, chip: str) -> str:
     shape = " x ".join(map(str, problem.extents))
-    return f"{problem.op} of {shape} {problem.dtype} on {chip}: {problem.text}"
+    options = "".join(f", {text}" for text in problem.options.texts)
+    return f"{problem.op} of {shape} {problem.dtype}{options} on {chip}: {problem.text}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,28 @@ import click
 from cubecore.aliases import Json, JsonMapping
 from cubecore.cli.console import Command, show, split_options
 from cubecore.cli.streams import DONE, FOUND
+from cubecore.cli.values import Integer
+
+_OF_ATTENTION = ("causal", "kv_heads", "rows", "keys")
 
 
 def operator_options(command: Command) -> Command:
-    """Add what names an operator."""
+    """Add what names an operator, and the options of attention."""
     shape = click.option("--shape", help="shape of the operator's input, such as 4096x2048")
     operator = click.option(
         "--op", help="an operator of vector cores: softmax, gelu, rms_norm, ..."
     )
-    return operator(shape(command))
+    causal = click.option(
+        "--causal", is_flag=True, help="attention: each row of Q sees the keys up to its own"
+    )
+    counts = (
+        ("--kv-heads", "heads of K and V, which the heads of Q share (default: as many as of Q)"),
+        ("--rows", "rows of Q that a core takes at a time: 64, 128 or 256 (default: 64)"),
+        ("--keys", "rows of K in L1 at a time: 64, 128 or 256 (default: 256; 128 beside --rows)"),
+    )
+    for name, text in reversed(counts):
+        command = click.option(name, type=Integer(), help=f"attention: {text}")(command)
+    return operator(shape(causal(command)))
 
 
 def of_operator(options: Json, files: JsonMapping) -> Json | None:
@@ -25,12 +38,17 @@ def of_operator(options: Json, files: JsonMapping) -> Json | None:
         If one of --op and --shape is missing, or an option is given that operators have not.
     """
     op, shape = options.pop("op"), options.pop("shape")
-    if op is None and shape is None:
+    of_attention = {name: options.pop(name) for name in _OF_ATTENTION}
+    asked = [name for name, value in of_attention.items() if value not in (None, False)]
+    if op is None and shape is None and not asked:
         return None
     from cubecore.errors import RequestError, Violation, unable
+    from cubecore.kernels.operators.attention.options import AttentionOptions
 
     if op is None or shape is None:
         missing, named = ("--op", "--shape") if op is None else ("--shape", "--op")
+        if op is None and shape is None:
+            named = f"--{asked[0].replace('_', '-')}"
         raise unable(missing, f"{named} needs {missing} beside it")
     given: Json = {**options, **files}
     taken = {name: given.pop(name, None) for name in ("a", "chip", "settings", "as_json")}
@@ -44,7 +62,8 @@ def of_operator(options: Json, files: JsonMapping) -> Json | None:
     if wrong:
         raise RequestError(wrong)
     keys, settings, as_json = split_options(taken)
-    return {"op": op, "shape": shape, **keys, "settings": settings, "as_json": as_json}
+    asked_for = {"op": op, "shape": shape, "options": AttentionOptions(**of_attention)}
+    return {**asked_for, **keys, "settings": settings, "as_json": as_json}
 
 
 def time_of_operator(keys: Json, *, full: bool) -> int:

@@ -1,16 +1,19 @@
 """Operators by name: the sizes that each takes, its tensors and its launch."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from math import prod
 from typing import TypeVar
 
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
-from cubecore.errors import did_you_mean, refuse
+from cubecore.errors import did_you_mean, refuse, unable
 from cubecore.isa.program.launch import Launch
-from cubecore.kernels.operators.attention import attention_launch
-from cubecore.kernels.operators.attention_shape import AttentionShape
+from cubecore.kernels.operators.attention.options import AttentionOptions, require_room
+from cubecore.kernels.operators.attention.products import attention_launch
+from cubecore.kernels.operators.attention.rows import ub_bytes
+from cubecore.kernels.operators.attention.shape import AttentionShape
 from cubecore.kernels.operators.functions import FUNCTIONS, TYPES, OperatorProblem
 from cubecore.kernels.operators.launch import operator_launch
 from cubecore.kernels.operators.moe import MoeShape, moe_launch
@@ -21,6 +24,7 @@ from cubecore.kernels.operators.products.weights import (
     weight_quant_launch,
 )
 from cubecore.kernels.operators.registers.attention import register_attention
+from cubecore.kernels.operators.registers.attention_rows import AttentionBuffers
 from cubecore.kernels.operators.registers.copies import with_copies_of_3510
 from cubecore.kernels.operators.registers.launch import register_launch
 from cubecore.kernels.operators.registers.moe import RegisterMoe
@@ -33,6 +37,7 @@ from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
 
 A2, ASCEND_950 = "2201", "3510"
+ATTENTION = "attention"
 T = TypeVar("T")
 _NARROW = ("float16", "bfloat16")
 
@@ -43,7 +48,8 @@ class NamedOperator:
 
     `inputs` has the sizes of each input; `elements` what a run has to compute; `rows` is True
     where a result depends on a row, or on more. `cores` is ``vector`` or ``mix``, `result` the
-    tensor that is compared.
+    tensor that is compared. `options` are attention's, and `products` the multiplications and
+    additions of its matmuls.
     """
 
     op: str
@@ -55,6 +61,8 @@ class NamedOperator:
     build: Callable[..., Launch]
     cores: str = "vector"
     result: str = "y"
+    options: AttentionOptions = AttentionOptions()
+    products: int = 0
 
     @property
     def text(self) -> str:
@@ -84,16 +92,25 @@ class NamedOperator:
     def timed(self, chip: Chip, *, record: int = 0, full: bool = False) -> Timeline:
         """Return its timing on all cores of a chip."""
         launch = self.timed_launch(chip)
-        return time_launch(launch, chip, record=record, full=full, stand_in=chip.arch != A2)
+        return time_launch(
+            launch,
+            chip,
+            operations=self.products,
+            record=record,
+            full=full,
+            stand_in=chip.arch != A2,
+        )
 
 
-def operator_of(op: str, extents: Sequence[int], dtype: str) -> NamedOperator:
+def operator_of(
+    op: str, extents: Sequence[int], dtype: str, options: AttentionOptions | None = None
+) -> NamedOperator:
     """Return an operator by its name, the numbers of its shape, and the type of its inputs.
 
     Raises
     ------
     RequestError
-        If there is no such operator, or it does not take such sizes or such a type.
+        If there is no such operator, or it does not take such sizes, such a type or options.
     """
     names = operator_names()
     if op not in names:
@@ -103,12 +120,17 @@ def operator_of(op: str, extents: Sequence[int], dtype: str) -> NamedOperator:
         subject = "an operator" if takes == TYPES else op
         raise refuse("--a", f"be {', '.join(takes)} of {subject}", repr(dtype))
     kind = element_type(dtype)
+    if op != ATTENTION and options is not None and (given := options.to_json()):
+        name = next(iter(given)).replace("_", "-")
+        raise unable(f"--{name}", f"--{name} applies to --op {ATTENTION}, not to {op}")
     if op in FUNCTIONS:
         return _function(op, extents, kind)
     counts = counts_of(op)
     if len(extents) != len(counts):
         said = "x".join(map(str, extents))
         raise refuse("--shape", f"be {' x '.join(counts)} of {op}", repr(said))
+    if op == ATTENTION:
+        return _attention(tuple(extents), kind, options or AttentionOptions())
     return _OTHERS[op].make(tuple(extents), kind)
 
 
@@ -161,23 +183,36 @@ def _of(chip: Chip, in_registers: type[T]) -> type[T] | None:
 
 
 def attention_on(shape: AttentionShape, chip: Chip, cores: int | None = None) -> Launch:
-    """Return the launch of attention as a chip's cores hand over: in memory, or within AI Cores."""
-    launch = register_attention if chip.arch == ASCEND_950 else attention_launch
-    return launch(shape, chip, cores)
+    """Return the launch of attention as a chip's cores hand over: in memory, or within AI Cores.
+
+    Raises
+    ------
+    RequestError
+        If L1 or UB is too small for the rows and keys that a core holds.
+    """
+    if chip.arch == ASCEND_950:
+        require_room(shape, chip, AttentionBuffers(shape).size_bytes)
+        return register_attention(shape, chip, cores)
+    require_room(shape, chip, ub_bytes(shape))
+    return attention_launch(shape, chip, cores)
 
 
-def _attention(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
+def _attention(
+    extents: tuple[int, ...], dtype: ElementType, options: AttentionOptions
+) -> NamedOperator:
     if dtype.name not in _NARROW:
         raise refuse("--a", f"be {' or '.join(_NARROW)} of attention", repr(dtype.name))
     heads, queries, keys, width = extents
-    shape = AttentionShape(heads, queries, keys, width, dtype)
-    inputs = {"q": (heads, queries, width)} | dict.fromkeys("kv", (heads, keys, width))
+    shape = options.shape(extents, dtype)
+    of_keys = (heads // options.group(heads), keys, width)
+    inputs = {"q": (heads, queries, width)} | dict.fromkeys("kv", of_keys)
 
     def build(chip: Chip) -> Launch:
         return attention_on(shape, chip)
 
-    work = heads * queries * keys
-    return NamedOperator("attention", extents, dtype, inputs, work, True, build, cores="mix")
+    about = (inputs, heads * queries * keys, True, build)
+    named = NamedOperator(ATTENTION, extents, dtype, *about, cores="mix")
+    return replace(named, options=options, products=shape.operations)
 
 
 def _rotary(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
@@ -273,10 +308,10 @@ def _mx_quant(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
 
 _TOKENS = ("tokens", "experts", "experts of a token", "width")
 _OTHERS: Mapping[str, _Other] = {
-    "attention": _Other(
+    ATTENTION: _Other(
         ("heads", "queries", "keys", "head size"),
-        "softmax(Q K^T / sqrt(D)) V, by heads, without a mask",
-        _attention,
+        "softmax(Q K^T / sqrt(D)) V, by heads",
+        lambda extents, dtype: _attention(extents, dtype, AttentionOptions()),
     ),
     "grouped_matmul": _Other(
         ("groups", "M", "N", "K"), "C = A B of each group, groups of equal rows", _grouped

@@ -3,8 +3,8 @@
 from cubecore.chips import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.kernels.elementwise import Elementwise, elementwise_launch
-from cubecore.kernels.operators.attention_shape import KEYS as ATTENTION_KEYS
-from cubecore.kernels.operators.attention_shape import AttentionShape, whole_queries
+from cubecore.kernels.operators.attention.shape import KEYS as ATTENTION_KEYS
+from cubecore.kernels.operators.attention.shape import AttentionShape, whole_queries
 from cubecore.kernels.operators.functions import FUNCTIONS
 from cubecore.kernels.operators.named import (
     A2,

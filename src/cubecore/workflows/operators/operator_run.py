@@ -9,6 +9,7 @@ from cubecore.answers.operators import OperatorRun
 from cubecore.chips import chip as named_chip
 from cubecore.chips import default_chip
 from cubecore.errors import refuse
+from cubecore.kernels.operators.attention.options import AttentionOptions
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.workflows.operators.operators import operator_problem
@@ -23,6 +24,7 @@ def run_operator(
     shape: str,
     *,
     a: str = "float16",
+    options: AttentionOptions | None = None,
     chip: str | None = None,
     settings: Mapping[str, str] | None = None,
     seed: int = 0,
@@ -31,7 +33,7 @@ def run_operator(
 
     Parameters
     ----------
-    op, shape, a, chip, settings
+    op, shape, a, options, chip, settings
         As `time_operator` has them.
     seed : int
         Of the random numbers.
@@ -41,7 +43,7 @@ def run_operator(
     RequestError
         As `time_operator` does, and if there are more than 2^24 elements.
     """
-    problem = operator_problem(op, shape, a)
+    problem = operator_problem(op, shape, a, options)
     if problem.elements > _MOST_RUN:
         raise refuse("--shape", f"have at most {_MOST_RUN:,} elements to be run", problem.elements)
     target = named_chip(chip or default_chip()).what_if(settings or {})

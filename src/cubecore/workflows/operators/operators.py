@@ -8,13 +8,16 @@ from cubecore.answers.operators import TimedOperator
 from cubecore.chips import chip as named_chip
 from cubecore.chips import default_chip
 from cubecore.errors import refuse
+from cubecore.kernels.operators.attention.options import AttentionOptions
 from cubecore.kernels.operators.named import NamedOperator, operator_of
 from cubecore.kernels.runnable import require_timed
 
 _SHAPE = re.compile(r"\d+(x\d+)*")
 
 
-def operator_problem(op: str, shape: str, dtype: str = "float16") -> NamedOperator:
+def operator_problem(
+    op: str, shape: str, dtype: str = "float16", options: AttentionOptions | None = None
+) -> NamedOperator:
     """Return the operator that is asked for.
 
     Parameters
@@ -25,6 +28,8 @@ def operator_problem(op: str, shape: str, dtype: str = "float16") -> NamedOperat
         Extents with x between them. Of a function all but the last are rows.
     dtype : str
         The type of the inputs.
+    options : AttentionOptions or None
+        A mask, shared keys and cuts of attention.
 
     Raises
     ------
@@ -35,7 +40,7 @@ def operator_problem(op: str, shape: str, dtype: str = "float16") -> NamedOperat
     if not extents or min(extents) < 1 or prod(extents) >= 2**63 or max(extents) >= 2**31:
         need = "be positive integers as in 4096x2048, below 2^31 each"
         raise refuse("--shape", need, repr(shape))
-    return operator_of(op, extents, dtype)
+    return operator_of(op, extents, dtype, options)
 
 
 def time_operator(
@@ -43,6 +48,7 @@ def time_operator(
     shape: str,
     *,
     a: str = "float16",
+    options: AttentionOptions | None = None,
     chip: str | None = None,
     settings: Mapping[str, str] | None = None,
     record: int = 0,
@@ -58,6 +64,8 @@ def time_operator(
         Extents such as 4096x2048; functions of rows work along the last.
     a : str
         float16, bfloat16 or float32.
+    options : AttentionOptions or None
+        A mask, shared keys and cuts of attention.
     chip : str or None
         Full SoC name.
     settings : mapping or None
@@ -78,7 +86,7 @@ def time_operator(
     >>> time_operator("softmax", "4096x2048").timeline.limited_by
     'V'
     """
-    problem = operator_problem(op, shape, a)
+    problem = operator_problem(op, shape, a, options)
     target = named_chip(chip or default_chip()).what_if(settings or {})
     require_timed(target)
     return TimedOperator(problem, target, problem.timed(target, record=record, full=full))

@@ -7,7 +7,7 @@ import numpy as np
 
 from cubecore.arrays import Array
 from cubecore.kernels.operators.functions import FUNCTIONS, softmax
-from cubecore.kernels.operators.named import NamedOperator
+from cubecore.kernels.operators.named import ATTENTION, NamedOperator
 
 _TOLERANCE = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-15}
 """Of a result, beside as much of 1: conversions round once, and float32 a few dozen times."""
@@ -58,13 +58,20 @@ def operator_reference(problem: NamedOperator, inputs: Mapping[str, Array]) -> A
 
 
 def _counts(problem: NamedOperator) -> tuple[int, ...]:
-    """Return what the reference takes of the sizes: of a permutation experts and chosen."""
+    """Return what the reference takes beside arrays: of a permutation experts and chosen."""
+    if problem.op == ATTENTION:
+        return (int(problem.options.causal),)
     return problem.extents[1:3] if problem.op.startswith("moe_") else ()
 
 
-def _attention(q: Array, k: Array, v: Array) -> Array:
-    chances = softmax(q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[2]))
-    return np.asarray(chances @ v)
+def _attention(q: Array, k: Array, v: Array, causal: int) -> Array:
+    """Return attention; the last row sees all keys, and each one before it a key less if causal."""
+    group = len(q) // len(k)
+    scores = q @ np.repeat(k, group, axis=0).transpose(0, 2, 1) / np.sqrt(q.shape[2])
+    if causal:
+        hidden = np.arange(k.shape[1]) > np.arange(q.shape[1])[:, None] + k.shape[1] - q.shape[1]
+        scores = np.where(hidden, -np.inf, scores)
+    return np.asarray(softmax(scores) @ np.repeat(v, group, axis=0))
 
 
 _GROUP, _OF_6, _OF_1 = 32, 2, 127
@@ -117,8 +124,7 @@ REFERENCES: dict[str, Callable[..., Array]] = {
 
 
 def _sizes_of_attention(problem: NamedOperator, wide: Mapping[str, Array]) -> Array:
-    del problem
-    return _attention(wide["q"], wide["k"], np.abs(wide["v"]))
+    return _attention(wide["q"], wide["k"], np.abs(wide["v"]), *_counts(problem))
 
 
 def _sizes_back(problem: NamedOperator, wide: Mapping[str, Array]) -> Array:

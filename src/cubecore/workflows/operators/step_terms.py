@@ -10,7 +10,7 @@ from cubecore.answers.operators import LAUNCHES, TERMS, TermRow
 from cubecore.chips.model import Chip
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, did_you_mean, refuse
-from cubecore.kernels.operators.attention_shape import BLOCK, ROWS
+from cubecore.kernels.operators.attention.shape import BLOCK, ROWS
 from cubecore.kernels.operators.named import operator_of
 from cubecore.lazy_dataclass import dataclass
 from cubecore.models.collectives import COLLECTIVES, links_of, step_collectives

@@ -21,21 +21,16 @@ from cubecore.isa.scalar.sync import SetIntraBlock, WaitIntraBlock
 from cubecore.kernels.build.builder import BASIC, Builder
 from cubecore.kernels.build.flags import Flags
 from cubecore.kernels.build.register_calls import Issued
-from cubecore.kernels.operators.attention import (
+from cubecore.kernels.operators.attention.key_steps import key_steps
+from cubecore.kernels.operators.attention.products import (
     VALUES_FREE,
     AttentionProducts,
     AttentionTrees,
     Extents,
     attention_launch,
 )
-from cubecore.kernels.operators.attention_rows import rows_of_parts
-from cubecore.kernels.operators.attention_shape import (
-    CHANCES,
-    SCORES,
-    VALUES,
-    AttentionPart,
-    AttentionShape,
-)
+from cubecore.kernels.operators.attention.shape import CHANCES, SCORES, VALUES, AttentionShape
+from cubecore.kernels.operators.attention.shares import AttentionPart, row_blocks
 from cubecore.kernels.operators.registers.attention_rows import AttentionBuffers, RowFunctions
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS
 
@@ -56,7 +51,7 @@ class _Products(AttentionProducts):
 
     def load_left(self, into: Expr | int, matrix: Expr, columns: int) -> None:
         """Move all rows of some columns from L1 to L0A, where columns of fractals remain."""
-        down = self.shape.rows // FRACTAL_ROWS
+        down = self.shape.tile // FRACTAL_ROWS
         across = columns // FRACTAL_ROWS
         move = LoadCbufToCaV2(m_step=down, k_step=across, src_stride=down, dst_stride=down)
         self.builder.issue(move, into, matrix)
@@ -80,9 +75,9 @@ class _Products(AttentionProducts):
         store = CopyMatrixCcToUb(
             src_type=element_type("float32"),
             n_size=columns,
-            m_size=self.shape.rows,
+            m_size=self.shape.tile,
             dst_stride=self.shape.columns_of(name),
-            src_stride=self.shape.rows,
+            src_stride=self.shape.tile,
             dual_dst_ctl=BY_ROWS,
             nz2nd_en=True,
         )
@@ -96,7 +91,7 @@ class _Rows:
     def __init__(self, shape: AttentionShape, extents: Extents, *, second: bool = False) -> None:
         self.shape, self.second = shape, second
         self.buffers = AttentionBuffers(shape)
-        self.functions = RowFunctions(self.buffers)
+        self.functions = RowFunctions(self.buffers, second=second)
         name = f"attention_rows_{shape.name}" + "_second" * second
         b = self.builder = Builder(name, BASIC)
         self.flags = Flags(b)
@@ -106,8 +101,10 @@ class _Rows:
         # was made of it. P's slots and O leave by MTE3.
         self.out_free = shape.slots
         with self.flags.raised([("MTE3", "V", event) for event in range(shape.slots + 1)]):
-            for out in rows_of_parts(b, shape, extents, self.out):
-                self._rows(out)
+            for out, extent in zip(self.out, extents, strict=True):
+                size = shape.width * shape.dtype.size_bytes
+                for block in row_blocks(b, shape, extent, out, size):
+                    self._rows(block.query, block.number)
         self.program = b.finish()
 
     def on_core(self, core: int, share: tuple[AttentionPart, ...]) -> CoreProgram:
@@ -117,42 +114,37 @@ class _Rows:
         slots = {out: ("y", part.query + away) for out, part in zip(self.out, share, strict=True)}
         return CoreProgram(core, self.program, slots, sub=1 + self.second)
 
-    def _rows(self, out: Expr) -> None:
+    def _rows(self, out: Expr, row_block: Expr) -> None:
         """Follow the products with every block of keys, and write O."""
         s, flags = self.shape, self.flags
         self.turn.set(0)
         self._issue(self.functions.begin)
         # As on A2, P_(j+1) is made before O_j is added: the AIC is then still at work on O_j.
-        blocks, ahead = s.blocks, min(s.ahead, len(s.blocks))
-        for number in range(ahead):
-            self._chances(blocks[number], Expr(number))
-        behind = len(blocks) - ahead
-        short = bool(behind) and blocks[-1] != s.block
-        slot = (self.turn.value + ahead) % s.slots
-        with self.builder.loop("keys", behind - short):
-            self._chances(s.block, slot)
-            self._add_values()
-        if short:
-            self._chances(blocks[-1], slot)
-            self._add_values()
-        for _ in range(ahead):
-            self._add_values()
+        for step in key_steps(self.builder, s, row_block):
+            if step.values:
+                self._add_values()
+            else:
+                slot = step.turn(self.turn.value, s.slots)
+                self._chances(step.keys, slot, diagonal=step.diagonal)
+        rows = min(max(s.stored_rows - self.second * self.buffers.share, 0), self.buffers.share)
+        if not rows:
+            return
         flags.wait("MTE3", "V", self.out_free)
         self._issue(self.functions.divide)
         flags.set("V", "MTE3", self.out_free)
         flags.wait("V", "MTE3", self.out_free)
-        size = self.buffers.share * s.width * s.dtype.size_bytes
+        size = rows * s.width * s.dtype.size_bytes
         store = CopyUbufToGmAlignV2(dtype=s.dtype, n_burst=1, len_burst=size)
         self.builder.issue(store, out, self.buffers.of("out"))
         flags.set("MTE3", "V", self.out_free)
 
-    def _chances(self, keys: int, slot: Expr) -> None:
+    def _chances(self, keys: int, slot: Expr, *, diagonal: bool) -> None:
         """Make P_j of S_j, and put this AIV's rows of it into L1."""
         s, b, flags = self.shape, self.builder, self.flags
         share, size = self.buffers.share, s.dtype.size_bytes
         b.issue(WaitIntraBlock(flag_id=SCORES))
         flags.wait("MTE3", "V", slot)
-        self._by_slot(slot, lambda number: self.functions.chances(keys, number))
+        self._by_slot(slot, lambda number: self.functions.chances(keys, number, diagonal))
         flags.set("V", "MTE3", slot)
         flags.wait("V", "MTE3", slot)
         # A column of 16 keys of P_j holds all rows of the AI Core in L1, and an AIV's in UB.
@@ -160,7 +152,7 @@ class _Rows:
             n_burst=keys // FRACTAL_ROWS,
             len_burst=share * FRACTAL_ROWS * size // DATA_BLOCK_BYTES,
             src_gap=0,
-            dst_gap=(s.rows - share) * FRACTAL_ROWS * size // DATA_BLOCK_BYTES,
+            dst_gap=(s.tile - share) * FRACTAL_ROWS * size // DATA_BLOCK_BYTES,
         )
         at, apart = s.l1_places["p"]
         at += self.second * share * FRACTAL_ROWS * size

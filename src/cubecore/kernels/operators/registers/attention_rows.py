@@ -9,7 +9,7 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.operation import Call
 from cubecore.isa.vector.registers.operations.catalogue import operations
 from cubecore.kernels.build.register_calls import Issued
-from cubecore.kernels.operators.attention_shape import AttentionShape
+from cubecore.kernels.operators.attention.shape import AttentionShape
 from cubecore.kernels.operators.registers.lane_calls import FLOAT, LaneCalls
 from cubecore.kernels.operators.tile import LANES
 from cubecore.lazy_dataclass import dataclass
@@ -36,6 +36,19 @@ class AttentionBuffers:
     @cached_property
     def places(self) -> Mapping[str, tuple[int, int]]:
         """The first byte of each part, and bytes from slot to slot."""
+        places, at = {}, 0
+        for name, (apart, count) in self._parts.items():
+            places[name] = at, apart
+            at += count * apart
+        return places
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all parts."""
+        return sum(apart * count for apart, count in self._parts.values())
+
+    @property
+    def _parts(self) -> Mapping[str, tuple[int, int]]:
         s, rows = self.shape, self.share
         size, stats = s.dtype.size_bytes, _STAT_BYTES * align_up(rows, LANES // 8)
         parts = {
@@ -48,12 +61,10 @@ class AttentionBuffers:
             "o": (4 * rows * s.width, 1),
             "out": (size * rows * s.width, 1),
         }
-        places, at = {}, 0
-        for name, (bytes_each, count) in parts.items():
-            apart = align_up(bytes_each, _UNIT_BYTES)
-            places[name] = at, apart
-            at += count * apart
-        return places
+        return {
+            name: (align_up(bytes_each, _UNIT_BYTES), count)
+            for name, (bytes_each, count) in parts.items()
+        }
 
     def of(self, name: str, slot: Int = 0) -> Expr:
         """Return the first byte of a slot of a part."""
@@ -69,8 +80,8 @@ class AttentionBuffers:
 class RowFunctions:
     """The vector functions of an AIV."""
 
-    def __init__(self, buffers: AttentionBuffers) -> None:
-        self.buffers, self.shape = buffers, buffers.shape
+    def __init__(self, buffers: AttentionBuffers, *, second: bool = False) -> None:
+        self.buffers, self.shape, self.second = buffers, buffers.shape, second
         self.chances = cache(self._chances)
         self.add_values = cache(self._add_values)
 
@@ -88,7 +99,7 @@ class RowFunctions:
             calls.store(at("o") + start, zero, FLOAT, "NORM", calls.all, "o")
         return calls.issued
 
-    def _chances(self, keys: int, slot: int) -> Issued:
+    def _chances(self, keys: int, slot: int, diagonal: bool) -> Issued:
         """Make P_j of S_j, in NZ; what is kept of each row grows."""
         s, at, calls = self.shape, self.buffers.at, _calls()
         halves = calls.all_halves()
@@ -103,6 +114,8 @@ class RowFunctions:
                 )
                 for start in range(0, keys, LANES)
             ]
+            if diagonal:
+                lanes = self._masked(calls, lanes, keys, row)
             largest = calls.joined("Max", lanes)
             largest = calls.operate("Reduce", largest, mode="MAX", mask=calls.all)
             largest = calls.operate("DuplicateLane", largest, mask=calls.all)
@@ -123,6 +136,15 @@ class RowFunctions:
             calls.store(at("total") + stat, total, FLOAT, _FIRST, 0, "total")
             self._put(calls, lanes, at("chances", slot), row, halves)
         return calls.issued
+
+    def _masked(self, calls: "_Calls", lanes: list[int], keys: int, row: int) -> list[int]:
+        """Lower the scores of keys that a row does not see, in the last block that its rows see."""
+        shown = keys - self.shape.stored_rows + self.second * self.buffers.share + row + 1
+        lowest = calls.operate("Duplicate", scalar=_LOWEST, mask=calls.all)
+        return [
+            calls.kept(lane, lowest, min(max(shown - number * LANES, 0), LANES))
+            for number, lane in enumerate(lanes)
+        ]
 
     def _put(self, calls: "_Calls", lanes: list[int], into: int, row: int, halves: int) -> None:
         """Store a row of P_j in pieces of 32 B, which lie a column of fractals apart."""
@@ -178,6 +200,12 @@ class _Calls(LaneCalls):
     def power(self, lane: int, largest: int) -> int:
         """Raise e to the difference."""
         return self.operate("ExpSub", lane, largest, mode="ZERO", mask=self.all)
+
+    def kept(self, lane: int, other: int, lanes: int) -> int:
+        """Return the first lanes of one register, and the others of another."""
+        if lanes in (0, LANES):
+            return lane if lanes else other
+        return self.operate("Select", lane, other, mask=self.count(lanes))
 
     def packed(self, left: int, right: int, shape: AttentionShape) -> int:
         """Return the even lanes of two registers as one."""
