@@ -1,6 +1,7 @@
 """Rows of a profiler's table that are no matmul: which operator each is, by its type and shapes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import prod
 
 from cubecore.aliases import Json
@@ -44,6 +45,16 @@ _REDUCTIONS: Mapping[str, str] = {
     **dict.fromkeys(("reducemax", "reducemaxd"), "reduce_max"),
 }
 """Reductions, which have a function where they are along the last axis."""
+_MOVES = (
+    *("concat", "concatd", "concatv2", "concatv2d", "pack", "tile", "broadcastto", "expand"),
+    *("split", "splitd", "splitv", "splitvd", "slice", "stridedslice", "stridedsliced"),
+    *("gatherv2", "gatherv3", "gatherelements", "embedding", "indexselect"),
+)
+"""Operators that write what they read, each element once, in pieces as long as a row."""
+_ROTARY = ("rotarymul", "rotarypositionembedding", "applyrotaryposemb", "interleaverope")
+_ROUTING = ("moegatingtopksoftmax", "moegatingtopksoftmaxv2", "moegatingtopk")
+_PERMUTES = ("moeinitrouting", "moeinitroutingv2", "moeinitroutingv3", "moetokenpermute")
+_BACK = ("moefinalizerouting", "moefinalizeroutingv2", "moetokenunpermute")
 _ATTENTION = (
     *("fusedinferattentionscore", "promptflashattention", "increflashattention"),
     *("flashattentionscore", "flashattentionscoregrad"),
@@ -103,10 +114,11 @@ def operator_of(row: ProfileRow) -> RowOperator:
         raise UnnamedOperator("a profile does not tell the axes of attention's operands")
     if name in _REDUCTIONS:
         return _reduction(row, _REDUCTIONS[name])
-    if name == "groupedmatmul":
-        return _grouped(row)
     if name in _QUANTISED:
         return _quantised(row, _QUANTISED[name])
+    for names, shaped in _SHAPED.items():
+        if name in names:
+            return shaped(row)
     raise UnnamedOperator(f"no operator of `cubecore time --op` does what {row.kind} does")
 
 
@@ -150,6 +162,57 @@ def _quantised(row: ProfileRow, op: str) -> RowOperator:
         raise UnnamedOperator(f"the shapes of {row.kind} are not of A [M, K] and C [M, N]")
     k = a[1] if a[0] == c[0] else a[0]
     return RowOperator(op, None, None, {"shape": [*c, k]})
+
+
+def _moved(row: ProfileRow) -> RowOperator:
+    """Return a copy of what an operator writes, all of its results as one."""
+    m, n = _rows(row, row.outputs)
+    elements = sum(prod(shape) for shape in row.outputs)
+    assumed = (f"{row.kind} moves its result once",)
+    tiling = {"reads": 1, "writes": 1, "instructions": 0}
+    return RowOperator(ELEMENTWISE, max(elements // n, m), n, tiling, assumed)
+
+
+def _rotary(row: ProfileRow) -> RowOperator:
+    """Return the turning of all operands that have as many axes and as long heads as the first."""
+    first = (*row.inputs, ())[0]
+    if len(first) not in {3, 4} or not all(first):
+        raise UnnamedOperator(f"the shapes of {row.kind} are not of tokens, heads and their size")
+    turned = [shape for shape in row.outputs if len(shape) == len(first) and shape[-1] == first[-1]]
+    tokens = prod(first[:-2])
+    heads = sum(prod(shape[:-1]) for shape in turned) // tokens
+    if not heads:
+        raise UnnamedOperator(f"the shapes of {row.kind} are not of tokens, heads and their size")
+    shape = {"shape": [tokens, heads, first[-1]]}
+    return RowOperator("rotary", None, None, shape, ("heads are the axis before the last",))
+
+
+def _routing(row: ProfileRow) -> RowOperator:
+    m, n = _rows(row, row.inputs)
+    return RowOperator("softmax", m, n, {}, ("the choice of experts costs nothing beside it",))
+
+
+def _permuted(row: ProfileRow, *, back: bool) -> RowOperator:
+    """Return tokens to their experts' rows, or `back`: the longer of two matrices has the rows."""
+    one, other = (*row.inputs, ())[0], (*row.outputs, ())[0]
+    rows, tokens = (one, other) if back else (other, one)
+    if len(rows) != 2 or len(tokens) != 2 or not all((*rows, *tokens)) or rows[0] % tokens[0]:
+        raise UnnamedOperator(f"the shapes of {row.kind} are not of tokens and their experts' rows")
+    chosen = rows[0] // tokens[0]
+    shape = {"shape": [tokens[0], chosen, chosen, tokens[1]]}
+    op = "moe_unpermute" if back else "moe_permute"
+    return RowOperator(op, None, None, shape, ("a token's experts are all there are",))
+
+
+_SHAPED: Mapping[Sequence[str], Callable[[ProfileRow], RowOperator]] = {
+    ("groupedmatmul",): _grouped,
+    _MOVES: _moved,
+    _ROTARY: _rotary,
+    _ROUTING: _routing,
+    _PERMUTES: partial(_permuted, back=False),
+    _BACK: partial(_permuted, back=True),
+}
+"""Operators whose sizes are read off their shapes in a way of their own."""
 
 
 def _reduction(row: ProfileRow, op: str) -> RowOperator:
