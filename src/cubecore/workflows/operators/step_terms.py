@@ -87,7 +87,7 @@ def _between(decoder: Decoder, step: InferenceStep, rows: Sequence[TermRow]) -> 
     products = (one.launches for one in step_products(decoder, step) if FUSED in one.variants)
     count = sum(products) + sum(row.launches for row in rows)
     assumed = f"a graph's launches are {BETWEEN_LAUNCHES_US:g} us apart, fitted on published steps"
-    named = (LAUNCHES, "between launches", "step", count, "gap", ())
+    named = (LAUNCHES, "between launches", "step", count, "launch gap", ())
     return TermRow(*named, BETWEEN_LAUNCHES_US, assumed=(assumed,), bound="launches")
 
 
