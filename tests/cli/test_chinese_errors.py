@@ -12,6 +12,8 @@ import pytest
 
 import cubecore
 from cubecore.cli.zh.translation import catalogue, error_text, whole_sentence
+from cubecore.frontends.cpp.documented import of_2201, replaced
+from cubecore.isa.declare.not_modelled import NOT_MODELLED, NOT_MODELLED_3510
 from workflows.command import BAD_REQUEST, cli
 
 SOURCE = Path(inspect.getfile(cubecore)).parent
@@ -116,6 +118,28 @@ def test_an_error_is_chinese_by_lang(arguments, line, monkeypatch, tmp_path):
     assert (answer.code, english.code, answer.out) == (BAD_REQUEST, BAD_REQUEST, "")
     assert answer.err == f"{line}\n"
     assert not CHINESE.search(english.err)
+
+
+OF_NAMES = (
+    *(f"k.cpp:3: AscendC::{name} is of architecture 2201; {of}" for name, of in of_2201().items()),
+    *(f"k.cpp:3: AscendC::{name} is not supported; {of}" for name, of in replaced().items()),
+    *(
+        f"{name} is not modelled; {of}"
+        for name, of in {**NOT_MODELLED, **NOT_MODELLED_3510}.items()
+    ),
+    "k.cpp:3: asc_add is of architecture 2201; use registers in a function with __simd_vf__",
+    "k.cpp:3: AscendC::Hypot is of architecture 3510; run it with --chip Ascend950PR_9589",
+    "k.cpp:3: asc_float2e4m3 needs an ending; use asc_float2e4m3_rn, asc_float2e4m3_rd or other",
+    "k.cpp:3: AscendC::Gemm is not supported; docs/cpp_names.md lists the names that are",
+)
+
+
+@pytest.mark.parametrize("text", OF_NAMES)
+def test_what_replaces_a_name_is_chinese(text):
+    said = error_text(text)
+    assert CHINESE.search(said)
+    assert not ENGLISH.search(said)
+    assert "use " not in said
 
 
 def test_an_error_in_json_stays_english(monkeypatch):

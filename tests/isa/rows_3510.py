@@ -22,7 +22,7 @@ OPERATIONS = ["add", "sub", "max", "min", "exch", "cas", "and", "or", "xor", "in
 NAMES = (
     *("set_mte2_nz_para", *TO_NZ, *WINDOWS, *TURNED, *COPIES, "copy_cbuf_to_fbuf_v2"),
     *(*IMG2COL, "set_l3d_rpt_v2", *ALIGNED, *LOOPS, "set_pad_val_outtoub", "set_fp8_mode"),
-    *("copy_gm_to_cbuf_align_v2", "set_pad_val_outtol1"),
+    *("copy_gm_to_cbuf_align_v2", "set_pad_val_outtol1", "store_dev"),
     *("copy_gm_to_ubuf_nd", "copy_gm_to_ubuf_ndim", "set_ndim_pad_count", "set_ndim_pad_value"),
     *(ATOMICS := tuple(f"scalar_atomic_{name}" for name in OPERATIONS)),
     *(DIMENSIONS := tuple(f"set_ndim_loop{n}_stride" for n in range(5))),
@@ -48,6 +48,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     **{name: {"dst_stride": 1, "src_stride": 1} for name in DIMENSIONS},
     **{name: {"dtype": element_type("uint32"), "value": 1} for name in ATOMICS},
     "scalar_atomic_cas": {"dtype": element_type("uint32"), "value": 1, "compare": 2},
+    "store_dev": {"dtype": element_type("int32"), "value": 7},
     "set_ndim_pad_count": {},
     "set_ndim_pad_value": {"pad_value": 0},
     **{name: {"dtype": HALF, "n_burst": 1, "len_burst": 32} for name in ALIGNED},
@@ -75,7 +76,7 @@ OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     "copy_gm_to_cbuf_align_v2": {"dst": (L1, 32), "src": (GM, 1)},
     "copy_gm_to_ubuf_nd": {"dst": (UB, 32), "src": (GM, 1)},
     "copy_gm_to_ubuf_ndim": {"dst": (UB, 32), "src": (GM, 1)},
-    **{name: {"dst": (GM, 4)} for name in ATOMICS},
+    **{name: {"dst": (GM, 4)} for name in (*ATOMICS, "store_dev")},
 }
 """Alignment: seed 003, table 1, and the general notes' memories of 3510."""
 _U16, _BIT, _FAR, _NEAR = (0, 65535), (0, 1), (0, 2**40 - 1), (0, 2**21 - 1)
@@ -141,6 +142,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     },
     "set_ndim_pad_value": {"pad_value": (0, 2**32 - 1)},
     **{name: {"value": (-(2**63), 2**64 - 1)} for name in ATOMICS},
+    "store_dev": {"value": (-(2**63), 2**64 - 1), "cached": (0, 0)},
     "scalar_atomic_cas": dict.fromkeys(("value", "compare"), (-(2**63), 2**64 - 1)),
 }
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
@@ -192,6 +194,9 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
         else ("int32", "uint32", "int64", "uint64", "float32")
         for name in ATOMICS
     },
+    ("store_dev", "dtype"): (
+        *("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"),
+    ),
     ("copy_gm_to_ubuf_ndim", "dtype"): (
         *("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "int32", "uint32", "float32"),
         *("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn", "float4_e1m2"),
@@ -225,6 +230,7 @@ ORACLES: dict[str, str] = {
         ("copy_gm_to_ubuf_ndim", "set_ndim_pad_count", "set_ndim_pad_value", *DIMENSIONS),
         "isa/mte/test_copies_nd_3510.py::test_loops_in_registers",
     ),
+    "store_dev": "isa/scalar/test_atomics_3510.py::test_a_store_past_the_data_cache",
     **dict.fromkeys(ATOMICS, "isa/scalar/test_atomics_3510.py::test_atomic_operations"),
     "set_fp8_mode": "isa/cube/test_mad_3510.py::test_every_code_of_an_8_bit_float",
     "set_pad_val_outtoub": "isa/mte/test_copies_unaligned_3510.py::test_two_names_of_the_padding",

@@ -195,6 +195,7 @@ def test_they_are_refused_on_2201():
 
 OF_2201 = {
     "CheckLocalMemoryIA": "CheckLocalMemoryIA({0, 0, 0, 0, 0, 0, 0, 0, 0, 0});",
+    "FixpipeParams": "FixpipeParams<float> p;",
     "GetReduceRepeatMaxMinSpr": "float a, b; GetReduceRepeatMaxMinSpr<float>(a, b);",
     "GetSaturationFlag": "GetSaturationFlag<SaturationMode::FLOAT>();",
     "LoadDataWithSparse": "LocalTensor<int8_t> a, b; LocalTensor<uint8_t> i; "
@@ -218,7 +219,59 @@ def test_functions_of_2201_are_refused_with_what_replaces_them(name):
 
 
 IN_REGISTERS = "use registers in a function with __simd_vf__"
+OF_3510 = {
+    "AscendC::LoadDataRepeatParamWithStride": "LoadDataRepeatParamWithStride p;",
+    "AscendC::SetLoadDataRepeatWithStride": "SetLoadDataRepeatWithStride({});",
+    "AscendC::Te::MakeTensor": "auto a = Te::MakeTensor(1, 2);",
+    "AscendC::Quantize": "Quantize(1, 2, 3);",
+}
+INDEXED = """
+  using Type = MatmulType<TPosition::GM, CubeFormat::ND, half>;
+  using Sum = MatmulType<TPosition::GM, CubeFormat::ND, float>;
+  Matmul<Type, Type, Sum> mm;
+  GlobalTensor<uint8_t> index;
+  mm.SetSparseIndex(index);
+"""
+
+
+@pytest.mark.parametrize("name", OF_3510)
+def test_names_of_3510_in_headers_of_both_are_refused_on_2201(name):
+    with pytest.raises(RequestError) as caught:
+        kernel(OF_3510[name])
+    assert str(caught.value) == (
+        f"inline.cpp:5: {name} is of architecture 3510; run it with --chip {CHIP}"
+    )
+
+
+def test_an_index_of_a_sparse_matrix_is_of_2201():
+    before = '#include "lib/matmul_intf.h"'
+    kernel(INDEXED, before=before)
+    with pytest.raises(RequestError) as caught:
+        kernel(INDEXED, before=before, chip=CHIP)
+    assert str(caught.value) == (
+        "inline.cpp:10: Matmul.SetSparseIndex is of architecture 2201; use a dense B"
+    )
+
+
+ENDINGS = {
+    "asc_float2int32": "asc_float2int32_rd, asc_float2int32_rn, asc_float2int32_rna, "
+    "asc_float2int32_ru or asc_float2int32_rz",
+    "asc_set_atomic_max": "asc_set_atomic_max_bfloat, asc_set_atomic_max_float, "
+    "asc_set_atomic_max_float16, asc_set_atomic_max_int, asc_set_atomic_max_int16 or "
+    "asc_set_atomic_max_int8",
+    "asc_float2e4m3": "asc_float2e4m3_rn",
+}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_a_name_of_the_c_api_without_its_ending_is_refused_with_those_there_are(name):
+    with pytest.raises(RequestError) as caught:
+        kernel(f"auto y = {name}(1.5f);", chip=CHIP)
+    assert str(caught.value) == f"inline.cpp:5: {name} needs an ending; use {ENDINGS[name]}"
+
+
 OF_NO_CHIP = {
+    "LoadData3DParamsV1": "LoadData3DParamsV1<half> p;",
     "MrgSort4": "MrgSort4(a, MrgSortSrcList<half>(a, a, a, a), MrgSort4Info());",
     "ProposalConcat": "ProposalConcat(a, a, 1, 4);",
     "ProposalExtract": "AscendC::ProposalExtract<half>(a, a, 1, 4);",

@@ -115,6 +115,7 @@ THREADS = """#include "kernel_operator.h"
 #include "matmul/tiling.h"
 #include "matmul/matmul_config.h"
 #include "platform/platform_info.h"
+#include "utils/init_global_memory.h"
 using namespace AscendC;
 namespace Own { constexpr int FOUR = 40; inline __aicore__ int four() { return FOUR; } }
 __simt_vf__ LAUNCH_BOUND(32) inline void threads(__gm__ volatile half* x, __gm__ int32_t* z) {
@@ -128,7 +129,10 @@ __simt_vf__ LAUNCH_BOUND(32) inline void threads(__gm__ volatile half* x, __gm__
     z[1] = Simt::Cast<int32_t, float, RoundMode::CAST_RINT, Simt::SatMode::SAT>(3e9f);
 }
 extern "C" __global__ __aicore__ void k(GM_ADDR x, GM_ADDR z) {
-  asc_vf_call<threads>(dim3{32}, (__gm__ volatile half*)x, (__gm__ int32_t*)z);
+  static_assert(Std::IsSame<AscendC::fp8_e8m0_t, ::fp8_e8m0_t>::value, "one type");
+  static_assert(VECTOR_REG_WIDTH_2XVL == 2 * VECTOR_REG_WIDTH, "two registers");
+  static_assert(std::is_same_v<Reg::ReduceType, AscendC::ReduceType>, "one enumeration");
+  asc_vf_call<threads>(cce::dim3{32}, (__gm__ volatile half*)x, (__gm__ int32_t*)z);
 }
 """
 

@@ -68,3 +68,29 @@ def test_other_forms_are_refused(module, name, height, sentence):
     with pytest.raises(cubecore.CubecoreError) as caught:
         module[name][1](x, x.T.copy(), height, 16)
     assert f"): {sentence}" in str(caught.value)
+
+
+SQUARE_IN_C = """#include "c_api/asc_simd.h"
+extern "C" __global__ __vector__ void turned(__gm__ half* x, __gm__ half* z) {
+  __ubuf__ half a[256], b[256];
+  asc_copy_gm2ub_sync(a, x, 512);
+  __ubuf__ half *from[16], *to[16];
+  for (int n = 0; n < 16; ++n) {
+    from[n] = (__ubuf__ half*)(a + 16 * n);
+    to[n] = (__ubuf__ half*)(b + 16 * n);
+  }
+  asc_set_va_reg(VA0, to);
+  asc_set_va_reg(VA1, to + 8);
+  asc_set_va_reg(VA2, from);
+  asc_set_va_reg(VA3, from + 8);
+  asc_transto5hd_b16_sync(VA0, VA2, 1, 0, 0);
+  asc_copy_ub2gm_sync(z, b, 512);
+}
+"""
+
+
+@pytest.mark.parametrize("chip", ["Ascend910B3", "Ascend950PR_9589"])
+def test_a_square_in_c_that_waits_for_itself(chip):
+    x, z = np.arange(256, dtype=np.float16), np.zeros(256, np.float16)
+    assert cubecore.inline(SQUARE_IN_C, chip=chip).turned[1](x, z).findings == ()
+    assert np.array_equal(z.reshape(16, 16), x.reshape(16, 16).T)

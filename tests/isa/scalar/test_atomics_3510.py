@@ -69,6 +69,43 @@ def test_atomic_operations(name):
         assert bench.messages == []
 
 
+@pytest.mark.parametrize("dtype", rows.TYPES["store_dev", "dtype"])
+def test_a_store_past_the_data_cache(dtype):
+    kind, bench = element_type(dtype), Bench(1, seed=3, gm_bytes=64, on=chip(CHIP))
+    for value in numbers(kind):
+        bench.poke(Mem.GM, 0, bytes(64))
+        image = bench.image(Mem.GM)
+        image.put(8, raw(value, kind))
+        template = instruction_named("store_dev")(dtype=kind, value=value)
+        bench.do(template, bench.base + 8)
+        bench.check(Mem.GM, image)
+    assert bench.messages == []
+
+
+PAST_IN_C = """#include "c_api/asc_simd.h"
+extern "C" __global__ __vector__ void stored(__gm__ int16_t* z) {
+  const int16_t mine = -asc_get_block_idx();
+  asc_store_dev(z + asc_get_block_idx(), mine);
+}
+"""
+
+
+@cubecore.kernel(chip=CHIP)
+def stored(core, z):
+    """Do in Python what PAST_IN_C does."""
+    core.asc_store_dev(z + core.block_idx, -core.block_idx)
+
+
+@pytest.mark.parametrize("order", ["program", "late"])
+@pytest.mark.parametrize("language", [pytest.param("c", marks=needs_compiler), "python"])
+def test_cores_store_into_one_line_past_the_data_cache(language, order):
+    """By the data cache their lines would overwrite each other: a finding on each."""
+    called = stored if language == "python" else cubecore.inline(PAST_IN_C, chip=CHIP).stored
+    z = np.zeros(32, np.int16)
+    assert called.using(order=order)[8](z).findings == ()
+    assert z.tolist() == [*range(0, -8, -1), *[0] * 24]
+
+
 def test_an_element_that_nobody_wrote():
     bench = Bench(1, gm_bytes=64, on=chip(CHIP))
     half = instruction_named("scalar_atomic_add")(dtype=element_type("int32"), value=1)

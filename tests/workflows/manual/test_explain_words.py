@@ -161,7 +161,7 @@ def test_members_of_classes_say_whose_they_are():
     members = " ".join(queue.partition("Members\n")[2].partition("\n\n")[0].split())
     assert {"AllocTensor", "EnQue", "DeQue", "FreeTensor"} <= {*members.split(", ")}
     assert "Slot" not in members
-    assert cubecore.explain("EnQue").text.startswith("EnQue: a member of TQueBind, TQue, TSCM, ")
+    assert cubecore.explain("EnQue").text.startswith("EnQue: a member of TBuf, TQueBind, TQue, ")
     assert cubecore.explain("VECIN").text.startswith("VECIN: a value of TPosition, ")
     with pytest.raises(RequestError):
         cubecore.explain("RequireEnabled")  # protected

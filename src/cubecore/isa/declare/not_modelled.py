@@ -32,7 +32,6 @@ _GROUPS = {
         "asc_set_l12l0_padding_val"
     ),
     "values in caches are not modelled, so that none can be dropped": "asc_dci",
-    "values in caches are not modelled; every store goes to global memory": "asc_store_dev",
     "the names of 2201 set the same; this one is deprecated": "asc_set_store_atomic_config_v2",
 }
 NOT_MODELLED_3510: Mapping[str, str] = MappingProxyType(

@@ -25,6 +25,7 @@ from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
 from cubecore.numerics.conversion import value_of
 
+_INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 _SCALARS = ("int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "float32")
 
 
@@ -105,7 +106,7 @@ class StoreScalar(ScalarStore):
     "store_scalar_gm",
     Pipe.S,
     since="m100",
-    source="basic API, SetValue of GlobalTensor, WriteGmByPassDCache; C API, asc_store_dev",
+    source="basic API, SetValue of GlobalTensor, WriteGmByPassDCache",
     archs=("2201", "3510"),
     uncertain=(
         "in program order the value is in global memory at once, and what meets its line of the "
@@ -119,3 +120,20 @@ class StoreScalarGm(ScalarStore):
 
     dst = write(Mem.GM, "element", align_bytes=1)
     cached: int = param(0, 1, "1 by the data cache, 0 past it", default=1)
+
+
+@instruction(
+    "store_dev",
+    Pipe.S,
+    names={"c_api": "asc_store_dev"},
+    source="asc-devkit, asc_store_dev (3510)",
+    archs=("3510",),
+    uncertain=("an address is a multiple of the element's size: inferred",),
+)
+class StoreDev(StoreScalarGm):
+    """Write one integer of global memory from the scalar unit, past its data cache."""
+
+    signature = ("dst", "value")
+    dst = write(Mem.GM, "element", align_bytes=1)
+    dtype: ElementType = types("element type", *_INTEGERS)
+    cached: int = param(0, 0, "0: past the data cache", default=0)

@@ -38,6 +38,10 @@ _CLASSES = (
 
 _OF_3510 = re.compile(r"^#if __NPU_ARCH__ == 3510\n.*?^#endif", re.MULTILINE | re.DOTALL)
 """The includes for kernels of one architecture."""
+_CONDITION = re.compile(
+    r"^#if __NPU_ARCH__ == 3510\n(.*?)^#(?:endif|else)", re.MULTILINE | re.DOTALL
+)
+"""The part of a header for one architecture."""
 _INCLUDED = re.compile(r"#include <(.+)>")
 _REGISTERS = "cubecore/reg/"
 _FOLDERS_OF_3510 = (_REGISTERS, "cubecore/library/registers/")
@@ -53,7 +57,7 @@ def provided() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for header, whole in {**compiled_texts(), _GENERATED: _generated()}.items():
         text = DETAIL_NAMESPACES.sub("", whole)
-        names = {name for match in _DECLARED.finditer(text) for name in _named(match)}
+        names = _declared(text)
         if header.startswith(_REGISTERS):
             names.update(functions_of(text))
         if header == _GENERATED:  # names that macros of another header make
@@ -97,8 +101,26 @@ def of_3510() -> frozenset[str]:
         for header, names in provided().items()
         if header.startswith(_FOLDERS_OF_3510) or header in _included_for_3510()
     )
-    found = {"MicroAPI", "Reg", *(name for names in named for name in names)}
+    found = {"MicroAPI", "Reg", *_in_conditions(), *(name for names in named for name in names)}
     return frozenset(found - _of_every_kernel())
+
+
+def _declared(text: str) -> set[str]:
+    return {name for match in _DECLARED.finditer(text) for name in _named(match)}
+
+
+@cache
+def _in_conditions() -> frozenset[str]:
+    """Return the names that headers of every kernel declare for architecture 3510 alone."""
+    inside, outside = set[str](), set[str]()
+    for header, whole in compiled_texts().items():
+        if header not in _included_for_3510() and not header.startswith(_FOLDERS_OF_SOME):
+            text = DETAIL_NAMESPACES.sub("", whole)
+            for part in _CONDITION.findall(text):
+                inside.update(_declared(part), _ALIAS.findall(part))
+            text = _CONDITION.sub("", text)
+            outside.update(_declared(text), _ALIAS.findall(text))
+    return frozenset(inside - outside)
 
 
 def _named(match: re.Match[str]) -> Iterator[str]:
@@ -128,7 +150,15 @@ def _of_every_kernel() -> frozenset[str]:
         for header, names in provided().items()
         if header not in _included_for_3510() and not header.startswith(_FOLDERS_OF_SOME)
         for name in names
+        if name not in _in_conditions()
     )
+
+
+@cache
+def of_tensor_api() -> frozenset[str]:
+    """Return the names of the tensor API, which has some of the class API's of 2201."""
+    headers = (h for h in provided() if h.startswith("cubecore/te/"))
+    return frozenset(name for header in headers for name in provided()[header])
 
 
 def _included_for_3510() -> set[str]:

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-from cubecore.errors import refuse, unable
+from cubecore.errors import one_of, refuse, unable
 from cubecore.frontends.cpp.documented import of_2201
 from cubecore.frontends.cpp.rewriting.threads import THREAD_VARIABLES
-from cubecore.frontends.cpp.toolchain.api_names import of_3510
+from cubecore.frontends.cpp.toolchain.api_names import is_missing, of_3510, of_tensor_api
 
 _GROUPS = "cooperative_groups"
 
@@ -24,16 +24,36 @@ def of_another_arch(text: str, name: str, arch: str, where: str) -> Exception | 
         gone = next(filter(of_2201().__contains__, re.findall(r"\w+", text)), "")
         full = f"AscendC::{gone}"
         return unable(full, f"{where}: {full} is of architecture 2201", of_2201().get(gone, ""))
+    if (endings := _with_an_ending(name, arch)) and is_missing(name):
+        listed = one_of(endings).removeprefix("be ") if len(endings) > 1 else endings[0]
+        return unable(name, f"{where}: {name} needs an ending", f"use {listed}")
+    if arch == "3510" and name in of_2201():
+        full = f"AscendC::{name}"
+        return unable(full, f"{where}: {full} is of architecture 2201", of_2201()[name])
     if arch == "3510":
         return _lacking_conversion(name, where) or _of_the_c_api_of_2201(name, where)
     remedy = "run it with --chip Ascend950PR_9589"
     if name in THREAD_VARIABLES:
         sentence = f"{where}: {name} is of threads (SIMT), which architecture 3510 runs"
         return unable(name, sentence, remedy)
+    if arch == "2201" and "'AscendC::Te'" in text and name in of_tensor_api():
+        full = f"AscendC::Te::{name}"
+        return unable(full, f"{where}: {full} is of architecture 3510", remedy)
     if arch != "2201" or name not in of_3510():
         return None
     full = name if name.islower() or name.startswith("__") else f"AscendC::{name}"
     return unable(full, f"{where}: {full} is of architecture 3510", remedy)
+
+
+def _with_an_ending(name: str, arch: str) -> list[str]:
+    """Return the functions of the C API that a name begins: those of its roundings, its types."""
+    from cubecore.frontends.cpp.toolchain.generated.capi_header import names
+    from cubecore.isa.vector.registers.c_api.names import c_names
+
+    if not name.startswith("asc_"):
+        return []
+    known = {*names(arch), *(c_names() if arch == "3510" else ())}
+    return sorted(each for each in known if re.fullmatch(rf"{name}_[a-z0-9]+", each))
 
 
 def _of_the_c_api_of_2201(name: str, where: str) -> Exception | None:

@@ -454,7 +454,10 @@ def precompiled(macros: Sequence[str]) -> Path:
         parts = ["kernel_operator.h", "c_api/asc_simd.h", TCUBETILING_NAME]
         if _arch_of(macros) == "3510":
             parts.append(REGISTERS_NAME)
-            write_header(base / _ABSENT, f"#pragma GCC poison {' '.join(of_2201())}\n")
+            from cubecore.frontends.cpp.toolchain.api_names import of_tensor_api
+
+            gone = [name for name in of_2201() if name not in of_tensor_api()]
+            write_header(base / _ABSENT, f"#pragma GCC poison {' '.join(gone)}\n")
         write_header(prefix, "".join(f'#include "{name}"\n' for name in parts))
     if tool.is_clang:
         return prefix

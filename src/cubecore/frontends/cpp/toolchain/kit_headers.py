@@ -39,6 +39,7 @@ _CONSTANTS = {
     "SYNC_AIC_FLAG": "11",
     "THREE": "3",
     "TWO": "2",
+    "VECTOR_REG_WIDTH_2XVL": "512",
 }
 """Constants of the vendor's toolkit that no page has; public host code gives them these values."""
 

@@ -144,7 +144,7 @@ def _signatures(name: str, arch: str) -> Iterator[tuple[str, list[Mem | None]]]:
                 continue
             written.add(len(kinds))
             yield name, kinds
-            if form.operands:
+            if form.kind.declared:  # by address registers, too
                 yield f"{name}_sync", kinds
 
 

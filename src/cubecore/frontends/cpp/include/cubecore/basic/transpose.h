@@ -120,6 +120,12 @@ inline void TransDataTo5HDImpl(T* const (&dstList)[NCHW_CONV_ADDR_LIST_SIZE],
 // The built-in functions below these, as public kernels call them. Page: asc_set_va_reg.
 enum ub_addr8_t : uint8_t { VA0, VA1, VA2, VA3, VA4, VA5, VA6, VA7 };
 
+template <typename T>
+inline void asc_set_va_reg(ub_addr8_t addr, T* const* src_array, CUBECORE_AT) {
+  uint64_t addresses[8];
+  for (int32_t n = 0; n < 8; ++n) addresses[n] = reinterpret_cast<uint64_t>(src_array[n]);
+  AscendC::detail::set_va(addr, addresses, at);
+}
 inline void set_va_reg_sb(ub_addr8_t va, const uint64_t* addresses, CUBECORE_AT) {
   AscendC::detail::set_va(va, addresses, at);
 }

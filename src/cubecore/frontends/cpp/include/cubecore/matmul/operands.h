@@ -157,7 +157,14 @@ class MatmulOperands {
     call_.quantises = 2;
     call_.at[cubecore::MM_SCALE] = quantTensor.address(0);
   }
-  void SetSparseIndex(const GlobalTensor<uint8_t>& indexGlobal) { index_ = indexGlobal.address(0); }
+  template <typename T>
+  void SetSparseIndex(const GlobalTensor<T>& indexGlobal) {
+    static_assert(!cubecore::is_950 || sizeof(T) == 0,
+                  "Matmul.SetSparseIndex is of architecture 2201; use a dense B");
+    static_assert(std::is_same_v<T, uint8_t>,
+                  "SetSparseIndex.indexGlobal must be of uint8_t, got another type");
+    index_ = indexGlobal.address(0);
+  }
   void SetHF32(bool enableHF32 = false, int32_t transMode = 0, CUBECORE_AT) {
     RequireCubeOnly("SetHF32", at);
     if (transMode != 0 && transMode != 1)

@@ -17,7 +17,7 @@ enum class MemType { VEC_STORE, VEC_LOAD, SCALAR_STORE, SCALAR_LOAD, VEC_ALL, SC
 enum class HighLowPart { LOWEST, HIGHEST };
 enum class GatherMaskMode { NO_STORE_REG, STORE_REG };
 enum class IndexOrder { INCREASE_ORDER, DECREASE_ORDER };
-enum class ReduceType { SUM, MAX, MIN };
+using AscendC::ReduceType;
 enum class PairReduce { SUM };
 
 namespace detail {
@@ -712,7 +712,7 @@ inline void Gather(U& dst, const U& src, const V& index, CUBECORE_AT) {
 }
 
 namespace detail {
-constexpr const char* words_of_ReduceType[] = {"SUM", "MAX", "MIN"};
+constexpr const char* words_of_ReduceType[] = {"SUM", "MAX", "MIN", "AND", "OR", "XOR"};
 template <MaskMergeMode mode = MaskMergeMode::ZEROING, typename U, typename V>
 inline void reduce(const char* name, ReduceType type, U& dst, const V& src, const MaskReg& mask,
                    const Here& at);

@@ -129,6 +129,10 @@ using float8_e8m0_t = fp8_e8m0_t;
 using float4_e2m1_t = fp4x2_e2m1_t;
 using float4_e1m2_t = fp4x2_e1m2_t;
 
+namespace AscendC {  // public kernels name them both ways
+using ::fp8_e4m3fn_t, ::fp8_e5m2_t, ::fp8_e8m0_t, ::hifloat8_t;
+}
+
 // Two of them are a byte: an array of n has n / 2 bytes, and addresses are even.
 struct int4b_t {
   uint8_t bits;

@@ -9,6 +9,10 @@ struct dim3 {
   constexpr dim3(unsigned int x = 1, unsigned int y = 1, unsigned int z = 1) : x(x), y(y), z(z) {}
 };
 
+namespace cce {  // public kernels name it so, too
+using ::dim3;
+}
+
 namespace cubecore::simt {
 
 // Runs one thread of a call: a function of the user's with its arguments.

@@ -17,6 +17,9 @@ using Int = ::std::integral_constant<size_t, v>;
 // Without a page: the type of what is left out.
 using ignore_t = ::std::remove_cv_t<decltype(::std::ignore)>;
 
+template <typename T, typename U>  // without a page
+struct IsSame : ::std::is_same<T, U> {};
+
 template <typename T, typename... Options>
 inline constexpr bool is_one_of_v = (::std::is_same_v<T, Options> || ...);
 template <typename T>
