@@ -5,6 +5,8 @@ import pytest
 
 import cubecore
 from cubecore.dtypes import element_type
+from cubecore.isa.scalar.sync import PipeBarrier
+from cubecore.kernels.operators.attention import join
 from cubecore.kernels.operators.attention.options import AttentionOptions
 from cubecore.kernels.operators.attention.shape import AttentionShape
 from cubecore.kernels.operators.attention.shares import attention_shares
@@ -77,6 +79,55 @@ def test_rows_and_keys_of_a_core_are_right(shape, options, chip):
 )
 def test_rows_of_two_products_are_right(shape, options):
     assert_right(shape, None, **options)
+
+
+@CHIPS
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [
+        ("8x1x1024x128", {"kv_heads": 2, "splits": 4}),  # 8 rows of two heads, a row an AIV
+        ("2x1x512x64", {"splits": 8}),  # more parts than blocks of keys
+        ("3x16x640x128", {"splits": 5}),
+        ("30x1x256x64", {"splits": 2}),  # parts of several heads on a core
+        ("1x256x1024x128", {"splits": 4}),  # blocks of rows, too
+        ("2x60x512x256", {"splits": 2}),
+        ("2x128x1280x64", {"splits": 4, "rows": 128}),  # a last block of each part that is shorter
+    ],
+)
+def test_parts_of_keys_are_joined_right(shape, options, chip):
+    assert_right(shape, chip, a="bfloat16", **options)
+
+
+@CHIPS
+def test_parts_that_are_joined_before_all_are_there_are_found(monkeypatch, chip):
+    """The kernel with one synchronisation missing: no AIV waits for the others."""
+    monkeypatch.setattr(join, "WaitFlagDev", lambda **_: PipeBarrier(on="V"))
+    options = AttentionOptions(splits=4)
+    done = run_operator("attention", "2x1x512x64", chip=chip, options=options)
+    assert not done.verified
+    assert any("parts" in str(finding) for finding in done.findings)
+
+
+@pytest.mark.parametrize("aivs", [1, 8, 40])
+@pytest.mark.parametrize("rows", [1, 7, 16, 100])
+def test_each_row_is_joined_once(rows, aivs):
+    shape = AttentionShape(1, rows, 128, 64, HALF, splits=2) if rows <= 64 else None
+    shape = shape or AttentionShape(rows // 4, 4, 128, 64, HALF, splits=2)
+    given = [join.joined_rows(shape, aivs, aiv) for aiv in range(aivs)]
+    assert [row for each in given for row in range(each.first, each.end)] == [*range(rows)]
+
+
+@CHIPS
+def test_parts_of_keys_pay_where_heads_are_fewer_than_cores(chip):
+    """Eight heads of keys leave cores idle; 32 do not, and the second pass costs its time."""
+
+    def timed(heads, splits):
+        options = AttentionOptions(kv_heads=heads // 4, splits=splits)
+        timed = time_operator("attention", f"{heads}x1x4096x128", chip=chip, options=options)
+        return timed.timeline.us
+
+    assert timed(32, 2) < 0.75 * timed(32, 1)
+    assert timed(128, 1) < timed(128, 2)
 
 
 def test_a_mask_that_is_left_out_is_not_verified(monkeypatch):
@@ -213,6 +264,14 @@ OF_ATTENTION = ("--op", "attention", "--shape")
         (
             (*OF_ATTENTION, "1x256x512x64", "--causal", "--rows", "256"),
             "--rows must be at most the 128 keys in L1 with --causal, got 256",
+        ),
+        (
+            (*OF_ATTENTION, "1x64x64x64", "--causal", "--splits", "2"),
+            "--splits must be 1 with --causal, got 2",
+        ),
+        (
+            (*OF_ATTENTION, "1x64x192x64", "--splits", "2"),
+            "--splits must cut 192 keys into equal multiples of 64, got 2",
         ),
         (
             (*OF_ATTENTION, "1x256x512x128", "--rows", "256", "--keys", "256"),

@@ -7,7 +7,7 @@ from cubecore.cli.console import Command, show, split_options
 from cubecore.cli.streams import DONE, FOUND
 from cubecore.cli.values import Integer
 
-_OF_ATTENTION = ("causal", "kv_heads", "rows", "keys")
+_OF_ATTENTION = ("causal", "kv_heads", "rows", "keys", "splits")
 
 
 def operator_options(command: Command) -> Command:
@@ -23,6 +23,7 @@ def operator_options(command: Command) -> Command:
         ("--kv-heads", "heads of K and V, which the heads of Q share (default: as many as of Q)"),
         ("--rows", "rows of Q that a core takes at a time: 64, 128 or 256 (default: 64)"),
         ("--keys", "rows of K in L1 at a time: 64, 128 or 256 (default: 256; 128 beside --rows)"),
+        ("--splits", "parts of the keys of a head, each on a core of its own (default: 1)"),
     )
     for name, text in reversed(counts):
         command = click.option(name, type=Integer(), help=f"attention: {text}")(command)

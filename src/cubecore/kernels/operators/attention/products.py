@@ -24,11 +24,13 @@ from cubecore.isa.mte.copies import (
     LoadCbufToCbTranspose,
 )
 from cubecore.isa.mte.fill import CreateCbufMatrix
+from cubecore.isa.mte.partner import AIVS
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, PipeBarrier, WaitFlagDev
 from cubecore.kernels.build.builder import BASIC, Builder
 from cubecore.kernels.build.flags import Flags
+from cubecore.kernels.operators.attention.join import joined_rows, part_specs
 from cubecore.kernels.operators.attention.key_steps import KeyStep, key_steps
 from cubecore.kernels.operators.attention.rows import AttentionRows
 from cubecore.kernels.operators.attention.shape import CHANCES, SCORES, VALUES, AttentionShape
@@ -55,11 +57,21 @@ Extents = tuple[PartExtent, ...]
 class VectorTree(Protocol):
     """The tree of an AIV, and that of the `second` one."""
 
-    def __init__(self, shape: AttentionShape, extents: Extents, *, second: bool = False) -> None:
-        """Write the tree for parts of these extents."""
+    def __init__(
+        self,
+        shape: AttentionShape,
+        extents: Extents,
+        *,
+        second: bool = False,
+        joined: int | None = None,
+    ) -> None:
+        """Write the tree for parts of these extents, and for so many rows of a second pass."""
 
-    def on_core(self, core: int, share: tuple[AttentionPart, ...]) -> CoreProgram:
-        """Return the tree with its slots filled for the parts of a core."""
+    def on_core(self, core: int, share: tuple[AttentionPart, ...], joins: int = 0) -> CoreProgram:
+        """Return the tree with its slots filled for the parts of a core.
+
+        `joins` is the first row of its second pass.
+        """
 
 
 class AttentionTrees(NamedTuple):
@@ -81,19 +93,21 @@ def attention_launch(
     """
     products, rows = trees_of or AttentionTrees(AttentionProducts, AttentionRows)
     shares = attention_shares(shape, cores or chip.require("aic_count", "attention"))
-    trees: dict[Extents, tuple[AttentionProducts, VectorTree, VectorTree]] = {}
+    aics: dict[Extents, AttentionProducts] = {}
+    aivs: dict[tuple[Extents, bool, int | None], VectorTree] = {}
     programs = []
     for core, share in enumerate(shares):
         extents = tuple(part.extent for part in share)
-        made = trees.get(extents)
-        if made is None:
-            made = (
-                products(shape, extents),
-                rows(shape, extents),
-                rows(shape, extents, second=True),
-            )
-            trees[extents] = made
-        programs += [tree.on_core(core, share) for tree in made]
+        if extents not in aics:
+            aics[extents] = products(shape, extents)
+        programs.append(aics[extents].on_core(core, share))
+        for second in (False, True):
+            later = joined_rows(shape, AIVS * len(shares), AIVS * core + second)
+            count = None if later is None else later.end - later.first
+            key = extents, second, count
+            if key not in aivs:
+                aivs[key] = rows(shape, extents, second=second, joined=count)
+            programs.append(aivs[key].on_core(core, share, 0 if later is None else later.first))
     tensors = _tensors(shape, len(shares), products.in_memory)
     return Launch(tuple(tensors), tuple(programs), BASIC)
 
@@ -103,6 +117,7 @@ def _tensors(shape: AttentionShape, cores: int, in_memory: tuple[str, ...]) -> I
     yield TensorSpec("k", shape.kv_bytes)
     yield TensorSpec("v", shape.kv_bytes)
     yield TensorSpec("y", shape.q_bytes, output=True)
+    yield from part_specs(shape)
     for name in in_memory:
         yield TensorSpec(name, shape.handed * cores * shape.workspace[name], output=True)
 
@@ -146,10 +161,11 @@ class AttentionProducts:
             for number, extent in enumerate(extents):
                 slots = {name: b.slot(f"{name}{number}") for name in "qkv"}
                 self.slots.append(slots)
-                for block in row_blocks(b, s, extent, slots["q"], s.width * size):
+                for block in row_blocks(b, s, extent):
+                    query = Expr.of(slots["q"]) + block.row * (s.width * size)
                     keys = block.key_head * (s.keys * s.width * size)
                     matrices = [Expr.of(slots[name]) + keys for name in "kv"]
-                    self._rows(block.query, block.number, matrices)
+                    self._rows(query, block.number, matrices)
         self.program = b.finish()
 
     def on_core(self, core: int, share: tuple[AttentionPart, ...]) -> CoreProgram:

@@ -16,9 +16,15 @@ from cubecore.isa.vector.common.mask import SetVectorMask
 from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign, CopyUbufToGmAlign
 from cubecore.kernels.build.builder import BASIC, Builder
 from cubecore.kernels.build.flags import Flags
+from cubecore.kernels.operators.attention.join import LOWEST, AttentionJoin, LeftParts
 from cubecore.kernels.operators.attention.key_steps import key_steps
 from cubecore.kernels.operators.attention.shape import CHANCES, SCORES, VALUES, AttentionShape
-from cubecore.kernels.operators.attention.shares import AttentionPart, PartExtent, row_blocks
+from cubecore.kernels.operators.attention.shares import (
+    AttentionPart,
+    PartExtent,
+    RowBlock,
+    row_blocks,
+)
 from cubecore.kernels.operators.tile import LANES, float_code
 from cubecore.kernels.operators.wide import FROM_FLOAT
 from cubecore.units import DATA_BLOCK_BYTES, align_up
@@ -26,7 +32,6 @@ from cubecore.units import DATA_BLOCK_BYTES, align_up
 _FLOAT = element_type("float32")
 _BLOCK = 8
 """Floats of a block."""
-_LOWEST = -(2.0**100)
 _MOST_REPEATS = 255
 _MOST_ROWS = 32
 """Rows whose scores an AIV takes at a time."""
@@ -67,7 +72,12 @@ class AttentionRows:
     """An AIV's tree; the `second` one has the second half of the rows."""
 
     def __init__(
-        self, shape: AttentionShape, extents: tuple[PartExtent, ...], *, second: bool = False
+        self,
+        shape: AttentionShape,
+        extents: tuple[PartExtent, ...],
+        *,
+        second: bool = False,
+        joined: int | None = None,
     ) -> None:
         self.shape, self.second = shape, second
         self.share = shape.tile // 2
@@ -87,14 +97,15 @@ class AttentionRows:
         if shape.causal:
             self._write_masks()
         self.out = [b.slot(f"o{number}") for number in range(len(extents))]
-        size = shape.width * shape.dtype.size_bytes
+        self.left = LeftParts(b, shape, len(extents)) if shape.splits > 1 else None
         with self.flags.raised(up):
-            for out, extent in zip(self.out, extents, strict=True):
-                for block in row_blocks(b, shape, extent, out, size):
-                    self._rows(block.query, block.number)
+            for number, extent in enumerate(extents):
+                for block in row_blocks(b, shape, extent):
+                    self._rows(number, block)
+        self.joined = None if joined is None else AttentionJoin(b, shape, joined)
         self.program = b.finish()
 
-    def on_core(self, core: int, share: tuple[AttentionPart, ...]) -> CoreProgram:
+    def on_core(self, core: int, share: tuple[AttentionPart, ...], joins: int = 0) -> CoreProgram:
         """Return the tree with its slots filled for the parts of a core."""
         s = self.shape
         first = self.share * self.second
@@ -106,6 +117,11 @@ class AttentionRows:
         }
         away = first * s.width * s.dtype.size_bytes
         slots |= {out: ("y", part.query + away) for out, part in zip(self.out, share, strict=True)}
+        if self.left is not None and self.joined is not None:
+            slots |= {
+                **self.left.slots(share, self.share * self.second),
+                **self.joined.slots(joins),
+            }
         return CoreProgram(core, self.program, slots, sub=1 + self.second)
 
     def _places(self) -> Mapping[str, tuple[int, int]]:
@@ -125,21 +141,23 @@ class AttentionRows:
         """The numbers of rows taken at a time, among all that an AIV keeps something of."""
         return range(self.shape.tiles * self.chunks)
 
-    def _rows(self, out: Expr, row_block: Expr) -> None:
-        """Follow the matmuls with every block of keys, and write O."""
+    def _rows(self, part: int, block: RowBlock) -> None:
+        """Follow the matmuls with every block of keys, and write O, or a part of it."""
         s = self.shape
+        if self.left is not None and self._stored:
+            self.flags.wait("MTE3", "V", _OUT_FREE)
         kept = len(self._kept)
         self.turn.set(0)
         self.even.set(0)
         self._barrier()
-        self._fill("top", _LOWEST, self.stats * kept, slot=kept)
+        self._fill("top", LOWEST, self.stats * kept, slot=kept)
         self._fill("sum", 0.0, self.stats * kept)
         self._fill("o", 0.0, self.rows * s.width // LANES * kept)
         self._barrier()
         # P_(j+1) is made before O_j is added, as the AIC is then still at work on O_j. `turn` is
         # the slot of the block whose values are added, in what is handed over and of `fade`; in UB
         # the slots of S, P, O_j and `top` alternate, by `even`.
-        for step in key_steps(self.builder, s, row_block):
+        for step in key_steps(self.builder, s, block.number):
             if step.values:
                 self._add_values()
                 continue
@@ -149,15 +167,29 @@ class AttentionRows:
             )
             self._chances(step.keys, slot, parity, diagonal=step.diagonal)
         self._barrier()
+        if not self._stored:
+            return
+        if self.left is None:
+            row_bytes = s.width * s.dtype.size_bytes
+            for number in self._kept:
+                self._write(Expr.of(self.out[part]) + block.row * row_bytes, number)
+        else:
+            self._leave(self.left, part, block.row)
+
+    def _leave(self, left: LeftParts, part: int, row: Expr) -> None:
+        """Write O as it is, with what is kept of its rows, for a second pass."""
+        flags, last = self.flags, Expr((len(self.shape.blocks) - 1) % 2)
+        flags.set("V", "MTE3", _OUT_FREE)
+        flags.wait("V", "MTE3", _OUT_FREE)
         for number in self._kept:
-            self._write(out, number)
+            kept = {"tops": self._top(last, number), "sums": self._in("sum", number)}
+            places = {"parts": self._in("o", number), **kept}
+            left.store(part, row + self._first_row(number), self._stored, places)
+        flags.set("MTE3", "V", _OUT_FREE)
 
     def _write(self, out: Expr, number: int) -> None:
         """Divide some rows of O by their sums, and write them."""
-        s, flags = self.shape, self.flags
-        rows = self._stored
-        if not rows:
-            return
+        s, flags, rows = self.shape, self.flags, self._stored
         for part in range(0, s.width, LANES):
             self._by_row("vdiv", self._in("o", number) + 4 * part, self._in("sum", number), s.width)
         self._barrier()
@@ -271,7 +303,7 @@ class AttentionRows:
                     break
                 self.builder.issue(SetVectorMask(mask_high=0, mask_low=2**LANES - 2**shown))
                 fill = instruction_named("vector_dup")(
-                    dtype=_FLOAT, value=float_code(_LOWEST), repeat=1
+                    dtype=_FLOAT, value=float_code(LOWEST), repeat=1
                 )
                 self.builder.issue(fill, self._in("mask", slot) + 4 * LANES * row)
             self.builder.issue(SetVectorMask(mask_high=2**64 - 1, mask_low=2**64 - 1))
@@ -300,7 +332,7 @@ class AttentionRows:
             if start > shown:
                 fill = instruction_named("vector_dup")(
                     dtype=_FLOAT,
-                    value=float_code(_LOWEST),
+                    value=float_code(LOWEST),
                     repeat=self.rows,
                     dst_repeat_stride=pitch,
                 )
@@ -319,7 +351,7 @@ class AttentionRows:
     def _grow(self, scores: Expr, keys: int, slot: Expr, parity: Expr, number: int) -> None:
         """Take the largest scores into `top`, and how much that fades what was summed before."""
         # fade = exp(old maximum - new maximum) rescales all that was summed under the old one; in
-        # the first block the old one is `_LOWEST`, so that fade is 0.
+        # the first block the old one is `LOWEST`, so that fade is 0.
         before = self._top((parity + 1) % 2, number)
         top, fade = self._top(parity, number), self._fade(slot, number)
         self._reduce("max", scores, keys)

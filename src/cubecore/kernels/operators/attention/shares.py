@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.expr import Expr
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.operators.attention.shape import AttentionShape
 from cubecore.lazy_dataclass import dataclass
@@ -42,9 +42,13 @@ class AttentionPart:
 
 
 class RowBlock(NamedTuple):
-    """A block of rows in its loops: where it begins in Q, its number in its head, its keys."""
+    """A block of rows in its loops.
 
-    query: Expr
+    `row` is its first row behind the part's beginning, `number` the block's in its head, and
+    `key_head` the head of its keys behind the part's first one.
+    """
+
+    row: Expr
     number: Expr
     key_head: Expr
 
@@ -57,20 +61,17 @@ def attention_shares(shape: AttentionShape, cores: int) -> list[tuple[AttentionP
     return _masked(shape, cores) if shape.causal else _full(shape, cores)
 
 
-def row_blocks(
-    builder: Builder, shape: AttentionShape, part: PartExtent, out: Var, row_bytes: int
-) -> Iterator[RowBlock]:
+def row_blocks(builder: Builder, shape: AttentionShape, part: PartExtent) -> Iterator[RowBlock]:
     """Yield the blocks of rows of a part, in loops over its heads and rows.
 
-    `out` is where the part begins, rows being `row_bytes` long. The body of the ``for`` statement
-    is built once.
+    The body of the ``for`` statement is built once.
     """
-    size = row_bytes * shape.stored_rows
+    rows = shape.stored_rows
     with builder.loop("head", part.heads) as head:
         key_head = (head + part.of_group) // shape.group
         for number in _levels(builder, part.levels, Expr(part.start)):
-            query = Expr.of(out) + head * (shape.row_blocks * size) + number * size
-            yield RowBlock(query, number, key_head)
+            row = head * (shape.row_blocks * rows) + number * rows
+            yield RowBlock(row, number, key_head)
 
 
 def _levels(builder: Builder, levels: tuple[tuple[int, int], ...], number: Expr) -> Iterator[Expr]:

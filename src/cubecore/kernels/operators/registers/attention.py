@@ -21,6 +21,7 @@ from cubecore.isa.scalar.sync import SetIntraBlock, WaitIntraBlock
 from cubecore.kernels.build.builder import BASIC, Builder
 from cubecore.kernels.build.flags import Flags
 from cubecore.kernels.build.register_calls import Issued
+from cubecore.kernels.operators.attention.join import LeftParts
 from cubecore.kernels.operators.attention.key_steps import key_steps
 from cubecore.kernels.operators.attention.products import (
     VALUES_FREE,
@@ -30,7 +31,8 @@ from cubecore.kernels.operators.attention.products import (
     attention_launch,
 )
 from cubecore.kernels.operators.attention.shape import CHANCES, SCORES, VALUES, AttentionShape
-from cubecore.kernels.operators.attention.shares import AttentionPart, row_blocks
+from cubecore.kernels.operators.attention.shares import AttentionPart, RowBlock, row_blocks
+from cubecore.kernels.operators.registers.attention_join import RegisterJoin
 from cubecore.kernels.operators.registers.attention_rows import AttentionBuffers, RowFunctions
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS
 
@@ -88,7 +90,14 @@ class _Products(AttentionProducts):
 class _Rows:
     """An AIV's tree; the `second` one has the second half of the rows."""
 
-    def __init__(self, shape: AttentionShape, extents: Extents, *, second: bool = False) -> None:
+    def __init__(
+        self,
+        shape: AttentionShape,
+        extents: Extents,
+        *,
+        second: bool = False,
+        joined: int | None = None,
+    ) -> None:
         self.shape, self.second = shape, second
         self.buffers = AttentionBuffers(shape)
         self.functions = RowFunctions(self.buffers, second=second)
@@ -100,42 +109,61 @@ class _Rows:
         # Slots of S_j and O_j need no flags of their own: who writes one again has waited for what
         # was made of it. P's slots and O leave by MTE3.
         self.out_free = shape.slots
+        self.left = LeftParts(b, shape, len(extents)) if shape.splits > 1 else None
         with self.flags.raised([("MTE3", "V", event) for event in range(shape.slots + 1)]):
-            for out, extent in zip(self.out, extents, strict=True):
-                size = shape.width * shape.dtype.size_bytes
-                for block in row_blocks(b, shape, extent, out, size):
-                    self._rows(block.query, block.number)
+            for number, extent in enumerate(extents):
+                for block in row_blocks(b, shape, extent):
+                    self._rows(number, block)
+        self.joined = None if joined is None else RegisterJoin(b, shape, joined)
         self.program = b.finish()
 
-    def on_core(self, core: int, share: tuple[AttentionPart, ...]) -> CoreProgram:
+    def on_core(self, core: int, share: tuple[AttentionPart, ...], joins: int = 0) -> CoreProgram:
         """Return the tree with its slots filled for the parts of a core."""
         s = self.shape
-        away = self.second * self.buffers.share * s.width * s.dtype.size_bytes
+        first = self.second * self.buffers.share
+        away = first * s.width * s.dtype.size_bytes
         slots = {out: ("y", part.query + away) for out, part in zip(self.out, share, strict=True)}
+        if self.left is not None and self.joined is not None:
+            slots |= {**self.left.slots(share, first), **self.joined.slots(joins)}
         return CoreProgram(core, self.program, slots, sub=1 + self.second)
 
-    def _rows(self, out: Expr, row_block: Expr) -> None:
-        """Follow the products with every block of keys, and write O."""
+    def _rows(self, part: int, block: RowBlock) -> None:
+        """Follow the products with every block of keys, and write O, or a part of it."""
         s, flags = self.shape, self.flags
+        rows = min(max(s.stored_rows - self.second * self.buffers.share, 0), self.buffers.share)
         self.turn.set(0)
+        if self.left is not None and rows:
+            flags.wait("MTE3", "V", self.out_free)
         self._issue(self.functions.begin)
         # As on A2, P_(j+1) is made before O_j is added: the AIC is then still at work on O_j.
-        for step in key_steps(self.builder, s, row_block):
+        for step in key_steps(self.builder, s, block.number):
             if step.values:
                 self._add_values()
             else:
                 slot = step.turn(self.turn.value, s.slots)
                 self._chances(step.keys, slot, diagonal=step.diagonal)
-        rows = min(max(s.stored_rows - self.second * self.buffers.share, 0), self.buffers.share)
         if not rows:
             return
+        if self.left is None:
+            self._write(Expr.of(self.out[part]), block.row, rows)
+            return
+        flags.set("V", "MTE3", self.out_free)
+        flags.wait("V", "MTE3", self.out_free)
+        names = {"parts": "o", "tops": "top", "sums": "total"}
+        places = {name: self.buffers.of(held) for name, held in names.items()}
+        self.left.store(part, block.row, rows, places)
+        flags.set("MTE3", "V", self.out_free)
+
+    def _write(self, out: Expr, row: Expr, rows: int) -> None:
+        """Divide O by the sums of its rows, and write it."""
+        s, flags = self.shape, self.flags
         flags.wait("MTE3", "V", self.out_free)
         self._issue(self.functions.divide)
         flags.set("V", "MTE3", self.out_free)
         flags.wait("V", "MTE3", self.out_free)
-        size = rows * s.width * s.dtype.size_bytes
-        store = CopyUbufToGmAlignV2(dtype=s.dtype, n_burst=1, len_burst=size)
-        self.builder.issue(store, out, self.buffers.of("out"))
+        row_bytes = s.width * s.dtype.size_bytes
+        store = CopyUbufToGmAlignV2(dtype=s.dtype, n_burst=1, len_burst=rows * row_bytes)
+        self.builder.issue(store, out + row * row_bytes, self.buffers.of("out"))
         flags.set("MTE3", "V", self.out_free)
 
     def _chances(self, keys: int, slot: Expr, *, diagonal: bool) -> None:
