@@ -7,6 +7,7 @@ import pytest
 
 import cubecore
 from cubecore.errors import CubecoreError
+from cubecore.frontends.kernels.blank_launch import recorded_share
 from cubecore.frontends.kernels.session import ScriptSession
 from cubecore.frontends.launch_timing import launch_of
 from frontends.cpp.cpp_kernels import kernel, needs_compiler
@@ -98,3 +99,20 @@ def test_values_that_a_kernel_reads_are_0_and_told_where_it_fails():
     x = np.ones(16 * 512, np.float32)
     with pytest.raises(CubecoreError, match=r"^.*it depends on values that it reads: "):
         launched(made, x, x.copy(), 1, blank=True)
+
+
+@pytest.mark.parametrize("sampled", [0, 3])
+def test_a_launch_that_is_cut_tells_its_share_by_what_it_has_stored(sampled):
+    """A quarter of the tiles of each core, or a little more, whichever records the most."""
+    made, size = tiles(), 16 * 512 * 512
+    x, y = np.ones(size, np.float32), np.zeros(size, np.float32)
+    whole = launched(made, x, y, 512, blank=True)
+    assert not whole.cut
+    cores = 6 if sampled else 16
+    limit = 8 * cores * 9 * 128
+    run = launched(made, x, y, 512, blank=True, sampled=sampled, options={"limit": limit})
+    assert run.cut
+    assert {len(trace) for trace in run.traces.values()} == {9 * 128}
+    assert recorded_share(run) == 0.25
+    part, every = (cubecore.time_kernel(each).timeline.us for each in (run, whole))
+    assert part / recorded_share(run) == pytest.approx(every, rel=0.2)

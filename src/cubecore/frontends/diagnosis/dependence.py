@@ -4,7 +4,7 @@ It is asked for when findings were made, of the cores that they were made on, an
 `MOST_ISSUES` instructions of each.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -64,30 +64,64 @@ def race_of(finding: SanitizerFinding) -> Race | None:
 
 
 class DependentBytes:
-    """Findings that bytes of one memory depend on: ranges [start, end), each with numbers."""
+    """Findings that bytes of one memory depend on: ranges [start, end), each with numbers.
+
+    They lie in order and apart, and those that touch have other numbers: a kernel that writes one
+    tile behind another has one range, not thousands.
+    """
 
     def __init__(self) -> None:
         self._ranges: list[tuple[int, int, frozenset[int]]] = []
+        self._ends: list[int] = []
 
     def read(self, start: int, end: int) -> frozenset[int]:
         """Return the findings that bytes depend on."""
-        held = [numbers for low, high, numbers in self._ranges if low < end and start < high]
+        first, last = self._within(start, end)
+        held = [numbers for _, _, numbers in self._ranges[first:last]]
         return frozenset().union(*held) if held else _NOBODY
 
     def write(self, start: int, end: int, numbers: frozenset[int]) -> None:
         """Let bytes depend on findings, and on no others any more."""
-        if not numbers and not self._ranges:
+        if (not numbers and not self._ranges) or start >= end:
             return
-        ranges = list[tuple[int, int, frozenset[int]]]()
-        for low, high, held in self._ranges:
-            if high <= start or end <= low:
-                ranges.append((low, high, held))
-                continue
-            ranges += [(low, start, held)] if low < start else []
-            ranges += [(end, high, held)] if end < high else []
+        first, last = self._within(start, end)
+        parts = []
+        for low, high, held in self._ranges[first:last]:
+            parts += [(low, start, held)] if low < start else []
+            parts += [(end, high, held)] if end < high else []
         if numbers:
-            ranges.append((start, end, numbers))
-        self._ranges = ranges
+            # What touches the new range with the same numbers becomes a part of it.
+            parts.append((start, end, numbers))
+            around = range(max(first - 1, 0), min(last + 1, len(self._ranges)))
+            first, last = around.start, around.stop
+            kept = [self._ranges[n] for n in around if not self._meets(n, start, end)]
+            parts = _joined(sorted([*parts, *kept]))
+        self._ranges[first:last] = sorted(parts)
+        self._ends[first:last] = [high for _, high, _ in self._ranges[first : first + len(parts)]]
+
+    def _meets(self, number: int, start: int, end: int) -> bool:
+        low, high, _ = self._ranges[number]
+        return low < end and start < high
+
+    def _within(self, start: int, end: int) -> tuple[int, int]:
+        """Return the numbers [first, last) of the ranges that share bytes with [start, end)."""
+        first = last = bisect_right(self._ends, start)
+        while last < len(self._ranges) and self._ranges[last][0] < end:
+            last += 1
+        return first, last
+
+
+def _joined(
+    ranges: Iterable[tuple[int, int, frozenset[int]]],
+) -> list[tuple[int, int, frozenset[int]]]:
+    """Return ranges in order, those that touch and have the same numbers as one."""
+    made: list[tuple[int, int, frozenset[int]]] = []
+    for low, high, numbers in ranges:
+        if made and made[-1][1:] == (low, numbers):
+            made[-1] = made[-1][0], high, numbers
+        else:
+            made.append((low, high, numbers))
+    return made
 
 
 class TreeTrace:

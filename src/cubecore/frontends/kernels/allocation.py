@@ -10,6 +10,11 @@ from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
 
 
+def private_memory(_: Sequence[int]) -> GlobalMemory:
+    """Return global memory of this process."""
+    return GlobalMemory()
+
+
 def allocated(
     gm: GlobalMemory, hosts: Sequence[HostTensor], outputs: Iterable[str], scratch: Iterable[str]
 ) -> dict[str, tuple[HostTensor, GlobalTensor]]:

@@ -19,7 +19,7 @@ from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
 from cubecore.frontends.diagnosis import launch as diagnosis
 from cubecore.frontends.kernels import launch_findings
-from cubecore.frontends.kernels.allocation import allocated
+from cubecore.frontends.kernels.allocation import allocated, private_memory
 from cubecore.frontends.kernels.blank_launch import recorded_alone
 from cubecore.frontends.kernels.host_tensors import HostTensor, host_tensor, write_back
 from cubecore.frontends.kernels.launch_cores import (
@@ -35,7 +35,12 @@ from cubecore.frontends.kernels.parameters import (
     parameters_of,
     require_one_mark,
 )
-from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
+from cubecore.frontends.kernels.session import (
+    KernelRun,
+    LaunchOptions,
+    current_session,
+    is_blank,
+)
 from cubecore.frontends.kernels.tensor_lists import TensorList
 from cubecore.frontends.source_locations import (
     InstructionLimitError,
@@ -299,9 +304,8 @@ class ReadyLaunch:
         # Lockstep executes cores together in program order: another order and a debugger, which
         # stops single cores, need the reference engine.
         tasks, order = [Task(core, self.body) for core in self.cores], self.options.order
-        session = current_session()
-        if session is not None and session.blank:
-            return recorded_alone(self.chip, gm, tasks, self.issues.calls.launches), "recorded"
+        if is_blank():
+            return recorded_alone(self.chip, gm, tasks, self.issues), "recorded"
         together = order == "program" and self.options.engine in {"fast", "lockstep"}
         if self.debugger is None and together:
             known = self.issues.calls.launches
@@ -317,8 +321,8 @@ class ReadyLaunch:
         last, step = self.blocks, self.at_once
         blocks = {core: range(self._position(core).block, last, step) for core in self.cores}
         arrays = {name: range(held.address, held.end) for name, held in self._places.items()}
-        language = self.kernel.language
-        return diagnosis.told(findings, self.chip, language, blocks, arrays, self.recorded)
+        language, recorded = self.kernel.language, {} if is_blank() else self.recorded
+        return diagnosis.told(findings, self.chip, language, blocks, arrays, recorded)
 
     def done(
         self,
@@ -344,6 +348,7 @@ class ReadyLaunch:
             reads=self.issues.reads,
             unwritten=self.kernel.outputs,
             cores=self._every_core,
+            cut=self.issues.cut,
         )
         session = current_session()
         if session is not None and session.judge is not None:
@@ -421,11 +426,6 @@ class ReadyLaunch:
 Memory = TypeVar("Memory", bound=GlobalMemory)
 
 
-def private_memory(_: Sequence[int]) -> GlobalMemory:
-    """Return global memory of this process."""
-    return GlobalMemory()
-
-
 def ready_launch(
     device_kernel: Kernel,
     blocks: int,
@@ -444,8 +444,7 @@ def ready_launch(
     """
     session, options = current_session(), device_kernel.options.of_session()
     chip = chip_named(options.chip).what_if(options.settings)
-    if device_kernel.kind == "mix_1_1":
-        chip = chip.with_one_aiv_per_aic
+    chip = chip.with_one_aiv_per_aic if device_kernel.kind == "mix_1_1" else chip
     given = bound_arguments(device_kernel.name, device_kernel.function, arguments, words)
     hosts = []
     for name, value in given.items():

@@ -130,6 +130,8 @@ class KernelRun(Presented):
         The outputs that began uninitialised, of which `written` tells the bytes.
     cores : tuple of CoreId
         The cores of all blocks, of which some have run where blocks were sampled.
+    cut : bool
+        True if cores that record alone were stopped before their ends.
     """
 
     kernel: str
@@ -145,6 +147,7 @@ class KernelRun(Presented):
     reads: dict[Location, int] = field(default_factory=dict, repr=False)
     unwritten: tuple[str, ...] = ()
     cores: tuple[CoreId, ...] = field(default=(), repr=False)
+    cut: bool = field(default=False, repr=False)
 
     @property
     def counted(self) -> int:
@@ -190,8 +193,8 @@ class KernelRun(Presented):
         Returns
         -------
         dict
-            The fields but `traces`, `tensors`, `reads`, `unwritten` and `cores`, with the chip's
-            name and ``clean``.
+            The fields but `traces`, `tensors`, `reads`, `unwritten`, `cores` and `cut`, with
+            the chip's name and ``clean``.
         """
         return {
             "kernel": self.kernel,

@@ -262,7 +262,7 @@ def _time(records: Sequence[Json], told: Sequence[Json], judged: Json) -> tuple[
     number, full = judged.get("timed", -1), judged.get("full", {})
     tiled: Json = judged.get("tiled", {}).get("time", {})
     if is_timed(tiled):
-        return {**tiled, "at": "full"}, FULL
+        return {"at": "full", **tiled}, FULL
     if not 0 <= number < len(told):
         return {}, ""
     pairs = zip(records, told, strict=False)

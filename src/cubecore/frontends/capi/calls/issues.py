@@ -16,11 +16,11 @@ class Issues:
     """The count of a launch's instructions, which ends a kernel that loops without end.
 
     The places of calls are the same on every core, and on the next launch of the kernel. `told` are
-    those whose notice this launch has.
+    those whose notice this launch has; `cut` says that cores were stopped before their ends.
     """
 
     def __init__(self, most: int, calls: "KnownCalls") -> None:
-        self.most, self.count, self.calls = most, 0, calls
+        self.most, self.count, self.calls, self.cut = most, 0, calls, False
         self.told: set[int] = set()
         self._reads: dict[int, int] = {}
         self._read_at: dict[int, Location] = {}

@@ -31,9 +31,10 @@ from cubecore.frontends.cpp.toolchain.build import (
     program_parts,
 )
 from cubecore.frontends.cpp.wire import HostAsks
+from cubecore.frontends.kernels.allocation import private_memory
 from cubecore.frontends.kernels.blank_memory import BlankMemory
 from cubecore.frontends.kernels.host_tensors import HostTensor
-from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, private_memory, ready_launch
+from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, ready_launch
 from cubecore.frontends.kernels.launch_findings import ranges_of
 from cubecore.frontends.kernels.session import LaunchOptions, current_session, is_blank
 from cubecore.frontends.source_locations import location_of, shown_path

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cubecore.aliases import Json
-from cubecore.errors import COMPILER, CubecoreError
+from cubecore.errors import COMPILER, CubecoreError, DeadlockError
 from cubecore.frontends.cpp.toolchain.diagnostics import SHOWS_ALL
 from cubecore.frontends.kernels.session import KernelRun, ScriptSession
 from cubecore.frontends.source_locations import InstructionLimitError
@@ -101,6 +101,8 @@ def predicted(runs: Sequence[KernelRun]) -> Json:
     try:
         timed = [time_kernel(run) for run in runs]
     except CubecoreError as error:
+        if isinstance(error, DeadlockError) and any(run.cut for run in runs):
+            return {"reason": "cores wait for what others issue behind the part that is recorded"}
         return {"reason": str(error)}
     ends = [each.interval for each in timed]
     pipes: dict[str, int] = {}
