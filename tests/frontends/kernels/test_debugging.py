@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cubecore
-from cubecore import KernelError, RequestError, kernel
+from cubecore import KernelError, RequestError, kernel, vector_function
 from cubecore.frontends.capi.printf import formatted
 from cubecore.machine.debug.breakpoints import Break, Range
 from frontends.kernels.test_kernel import line_of
@@ -25,6 +25,25 @@ def scale(core, a, c):
         core.asc_sync()
         core.asc_copy_ub2gm(c + first + part * 32, y, 128)
         core.asc_sync()
+
+
+@vector_function
+def one_more(core, x, z):
+    lanes, every = core.vector_float(), core.asc_create_mask_b32("PAT_ALL")
+    core.asc_loadalign(lanes, x)
+    core.asc_add_scalar(lanes, lanes, 1.0, every)
+    core.dump(lanes, 4)
+    core.asc_storealign(z, lanes, every)
+
+
+@kernel(outputs="c", chip="Ascend950PR_9589")
+def in_registers(core, a, c):
+    x, y = core.ubuf("float", 64), core.ubuf("float", 64)
+    core.asc_copy_gm2ub(x, a, 256)
+    core.asc_sync()
+    one_more(core, x, y)
+    core.asc_sync()
+    core.asc_copy_ub2gm(c, y, 256)
 
 
 def arrays(blocks=1):
@@ -351,3 +370,17 @@ def test_a_condition_that_cannot_be_computed():
     assert str(error.value).endswith(
         "cannot evaluate 'nothing > 1': NameError: name 'nothing' is not defined"
     )
+
+
+def test_a_break_in_a_vector_function_stops_before_it_and_lanes_are_shown(capsys):
+    a, c = arrays()
+    line = line_of(one_more, "add_scalar")
+    with cubecore.debug(in_registers, 1, a, c) as launch:
+        launch.break_at(f"{HERE}:{line}")
+        stop = launch.run()
+        assert stop.instruction.name == "vector_function"
+        assert stop.location.line == line_of(in_registers, "one_more")
+        assert launch.run() is None
+    assert (c == a + 1).all()
+    shown = f"core 0 AIV0: at {HERE}:{line_of(one_more, 'dump')} (one_more): 4 float32 in ND, "
+    assert capsys.readouterr().out == f"{shown}a register [0, 256)\n  0 | 1 2 3 4\n"

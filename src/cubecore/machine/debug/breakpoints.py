@@ -11,6 +11,7 @@ from cubecore.isa.catalogue import spelled, spellings
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import Sync
+from cubecore.isa.vector.registers.vector_function import VectorFunction
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.execute.core import Core
 from cubecore.machine.memory.buffers import GlobalTensor
@@ -130,6 +131,16 @@ class Stop:
         return dict(zip(self._operand_names, self.addresses, strict=False))
 
     @property
+    def locations(self) -> tuple[Location, ...]:
+        """The location, and of a vector function those of its calls, at which it can be met.
+
+        A function is one instruction: the run stops before it, whichever of its lines is meant.
+        """
+        if isinstance(self.instruction, VectorFunction):
+            return (self.location, *self.instruction.program.entries.locations)
+        return (self.location,)
+
+    @property
     def _operand_names(self) -> list[str]:
         return [operand.name for operand in self.instruction.operands()]
 
@@ -185,6 +196,8 @@ def _address_text(core: Core, mem: Mem, address: int) -> str:
 class Break:
     """A breakpoint: the name of an instruction, the number N of a core, or a source line.
 
+    A line inside a vector function stops before the function.
+
     With a `condition` only where that expression of `Stop.names` holds.
     """
 
@@ -235,7 +248,7 @@ class Break:
             return False
         if self.names and stop.instruction.name not in self.names:
             return False
-        if self.line and not self._at(stop.location):
+        if self.line and not any(map(self._at, stop.locations)):
             return False
         return not self.condition or bool(evaluated(self.condition, stop.names))
 
