@@ -271,7 +271,7 @@ KERNEL_FILES = Path(__file__).parents[3] / "examples" / "kernels"
 @pytest.mark.parametrize(
     ("name", "chip", "said"),
     [
-        ("reg_softmax", "Ascend910B3", "a vector function is of architecture 3510 (Ascend 950)"),
+        ("reg_softmax", "Ascend910B3", "; run it with --chip Ascend950PR_9589"),
         ("softmax", CHIP, "use registers in a function with @cubecore.vector_function"),
         ("matmul", CHIP, "asc_copy_l0c2gm takes these arguments on architecture 2201;"),
     ],
@@ -282,3 +282,13 @@ def test_a_file_for_another_chip_is_a_bad_request(name, chip, said):
     assert (answer.code, answer.out) == (2, "")
     assert said in answer.err
     assert len(answer.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("verb", ["run", "time"])
+def test_a_file_for_950_is_refused_before_its_tiles_are_too_large(verb):
+    answer = cli(verb, KERNEL_FILES / "reg_add.py", "--chip", "Ascend910B3")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == (
+        "the kernel is for Ascend950PR_9589 (architecture 3510), and Ascend910B3 is 2201; "
+        "run it with --chip Ascend950PR_9589\n"
+    )

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.chips import Chip, default_chip
-from cubecore.errors import did_you_mean, one_of, refuse
+from cubecore.chips import Chip, chip, default_chip
+from cubecore.errors import did_you_mean, one_of, refuse, unable
 from cubecore.frontends.finding_text import launch_text
 from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.isa.program.topology import CoreId
@@ -89,11 +89,24 @@ class LaunchOptions:
         return changed
 
     def of_session(self) -> "LaunchOptions":
-        """Return the options, with those that the session asks for, if there is one."""
+        """Return the options, with those that the session asks for, if there is one.
+
+        Raises
+        ------
+        RequestError
+            If the kernel names a chip, and the session's is of another architecture.
+        """
         session = current_session()
         if session is None:
             return self
         changed = self.changed(session.options)
+        # The default stands for no name: kernels without one run on every chip.
+        if self.chip != default_chip() and self.chip != changed.chip:
+            own, other = chip(self.chip), chip(changed.chip)
+            if own.arch != other.arch:
+                of = f"the kernel is for {own.name} (architecture {own.arch})"
+                said = f"{of}, and {other.name} is {other.arch}"
+                raise unable("chip", said, f"run it with --chip {own.name}")
         left = session.instructions_left
         return changed if left is None else replace(changed, limit=max(1, min(changed.limit, left)))
 
