@@ -244,6 +244,18 @@ def test_the_text_names_what_is_not_right_and_the_page_every_one(folder):
             "--batch with a folder needs --task, the task of them all",
         ),
         (("--store", "v.sqlite"), "--store needs --batch"),
+        (
+            ("--batch", "answers", "--store", "v.sqlite", "--jobs", "0"),
+            "--jobs must be a whole number above 0, got 0",
+        ),
+        (
+            ("answers/right.py", "--task", "task.py", "--sizes", "tiny"),
+            "--sizes must be auto or full, got 'tiny'",
+        ),
+        (
+            ("answers/right.py", "--task", "task.py", "--cpu", "1e300"),
+            "cpu_s must be at most 10,000,000 s, got 1e+300",
+        ),
         (("answers/right.py", "--task", "task.py", "--jobs", "2"), "--jobs needs --batch"),
         (
             ("answers/right.py", "--batch", "answers", "--store", "v.sqlite"),
@@ -297,6 +309,28 @@ def test_bad_input_is_one_sentence(folder, words, line):
     [
         ("[1]", "lines.jsonl line 1 must be a JSON object, got list"),
         ("{", "lines.jsonl line 1 must be a JSON object, got '{'"),
+        *(
+            (
+                json.dumps({"submission": "a.py", "task": "t.py", name: value}),
+                f"lines.jsonl line 1: {name} must {said}",
+            )
+            for name, value, said in (
+                ("cases", "two", "be a whole number above 0, got 'two'"),
+                ("cases", 1.5, "be a whole number above 0, got 1.5"),
+                ("blocks", True, "be a whole number above 0, got True"),
+                (
+                    "seed",
+                    10**20,
+                    "be at most 9,223,372,036,854,775,807, got 100,000,000,000,000,000,000",
+                ),
+                ("cpu_s", "x", "be a finite number above 0, got 'x'"),
+                ("wall_s", 1e300, "be at most 10,000,000 s, got 1e+300"),
+                ("sizes", 3, "be auto or full, got 3"),
+                ("entry", 5, "be text, got 5"),
+                ("settings", [1], "map the chip's fields to values, got [1]"),
+                ("includes", "x", "be a list of folders, got 'x'"),
+            )
+        ),
         (
             '{"submission": "a.py", "task": "t.py", "case": 2}',
             "lines.jsonl line 1: an option must be cases, cap_bytes, sizes, seed, instructions, "

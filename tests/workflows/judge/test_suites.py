@@ -12,7 +12,8 @@ from cubecore.workflows.judge.tasks.cann_bench import RULE, is_near
 from cubecore.workflows.judge.tasks.comparison import close, leaves, same
 from cubecore.workflows.judge.tasks.kinds import task_of
 from cubecore.workflows.judge.values import ArrayFolder, arrays_in, loaded
-from frontends.cpp.cpp_kernels import needs_compiler
+from frontends.cpp.cpp_kernels import needs_compiler, write_files
+from workflows.command import assert_refused, cli
 from workflows.judge.judged_kernels import HOST, KERNEL, PYTHON, TASK, strings
 
 with_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
@@ -149,14 +150,91 @@ def test_a_task_of_cann_bench(tmp_path) -> None:
     assert verdict.cases[0].compared["tolerance"]["rule"] == RULE
 
 
+MODEL = """import torch
+class Model(torch.nn.Module):
+    def __init__(self{made}):
+        super().__init__()
+    def forward(self, x):
+        return x
+"""
+NPU_INPUTS = """def get_inputs(param{more}, device=None):
+    return []
+def get_init_inputs(param, device=None):
+    return []
+"""
+OF_CANN = {"golden.py": GOLDEN, "cases.csv": CASES}
+OF_NPU = {
+    "validation/module.py": MODEL.format(made=""),
+    "validation/pybind.cpp": "",
+    "validation/prepare_inputs.py": NPU_INPUTS.format(more=""),
+    "validation/test_cases.csv": "n;m\n1;2\n",
+}
+TABLE = "test_cases.csv must be a table with a row for each case, its columns apart by semicolons"
+
+
 @with_torch
-def test_a_table_of_cases_that_is_none_is_refused(tmp_path) -> None:
-    (tmp_path / "golden.py").write_text(GOLDEN)
-    (tmp_path / "cases.csv").write_text("operator,case_id\nAdd,one\n")
-    (tmp_path / "kernel.py").write_text(PYTHON)
-    with pytest.raises(RequestError) as caught:
-        cubecore.judge(tmp_path / "kernel.py", tmp_path)
-    assert str(caught.value) == (
-        "cases.csv is no table of cases of cann-bench: invalid literal for int() with base 10: "
-        "'one'"
-    )
+@pytest.mark.parametrize(
+    ("files", "line"),
+    [
+        (
+            OF_CANN | {"cases.csv": "operator,case_id\nAdd,one\n"},
+            "cases.csv is no table of cases of cann-bench: invalid literal for int() with base "
+            "10: 'one'",
+        ),
+        (
+            OF_CANN | {"cases.csv": CASES.replace("value_range", "range")},
+            "cases.csv is no table of cases of cann-bench: 'value_range'",
+        ),
+        (
+            OF_CANN | {"cases.csv": CASES.splitlines()[0]},
+            "cases.csv is no table of cases of cann-bench: 'case_id'",
+        ),
+        (
+            OF_CANN | {"golden.py": "LIMIT = 1\n"},
+            "task: golden.py must have a function task, or a single one, got none",
+        ),
+        (
+            OF_CANN | {"golden.py": "def add(x, y, of, more):\n    return x\n"},
+            "task: golden.py cannot be called as its suite does: TypeError: add() missing 2 "
+            "required positional arguments: 'of' and 'more'",
+        ),
+        (
+            OF_CANN | {"golden.py": "def add(\n"},
+            "golden.py is no Python: '(' was never closed (golden.py, line 1)",
+        ),
+        (OF_NPU | {"validation/module.py": "import torch\n"}, "task has no Model"),
+        (OF_NPU | {"validation/prepare_inputs.py": "LIMIT = 1\n"}, "task has no get_inputs"),
+        (
+            OF_NPU | {"validation/prepare_inputs.py": NPU_INPUTS.format(more=", seed")},
+            "task: get_inputs cannot be called as its suite does: TypeError: get_inputs() missing "
+            "1 required positional argument: 'seed'",
+        ),
+        (
+            OF_NPU | {"validation/test_cases.csv": "n,m\n1;2\n"},
+            f"{TABLE}, got rows of other lengths",
+        ),
+        (OF_NPU | {"validation/test_cases.csv": "n;m\n"}, f"{TABLE}, got no row"),
+        ({"task.py": MODEL.format(made="")}, "task.py has no get_inputs()"),
+        (
+            {"task.py": MODEL.format(made="") + "def get_inputs():\n    return 5\n"},
+            "task.py: get_inputs must return a list, got int",
+        ),
+        (
+            {"task.py": MODEL.format(made=", a") + "def get_inputs():\n    return []\n"},
+            "task.py: Model cannot be called as its suite does: TypeError: Model.__init__() "
+            "missing 1 required positional argument: 'a'",
+        ),
+        (
+            {"task.py": MODEL.format(made="") + "def get_inputs():\n    return []\n"},
+            "task.py: Model.forward cannot be called as its suite does: TypeError: "
+            "Model.forward() missing 1 required positional argument: 'x'",
+        ),
+    ],
+)
+def test_files_of_another_version_of_a_suite_are_refused(tmp_path, files, line) -> None:
+    """One sentence, exit 2, whatever the submission is."""
+    write_files(tmp_path / "task", files)
+    (tmp_path / "answer.txt").write_text(strings())
+    task = tmp_path / "task" / "task.py" if "task.py" in files else tmp_path / "task"
+    answer = cli("judge", str(tmp_path / "answer.txt"), "--task", str(task))
+    assert_refused(answer, line)

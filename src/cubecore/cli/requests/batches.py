@@ -6,7 +6,7 @@ from cubecore.aliases import Json
 from cubecore.cli.console import show
 from cubecore.cli.progress import counting
 from cubecore.cli.streams import DONE, INTERRUPTED, say
-from cubecore.errors import unable
+from cubecore.errors import refuse, unable
 from cubecore.lazy_dataclass import dataclass
 
 
@@ -34,6 +34,8 @@ class Batch:
             return False
         if self.store is None:
             raise unable("--batch", "--batch needs --store, the file of the verdicts")
+        if self.jobs is not None and self.jobs < 1:
+            raise refuse("--jobs", "be a whole number above 0", self.jobs)
         return True
 
     def judged(self, task: str | None, keys: Json, report: str | None, form: str) -> int:

@@ -3,6 +3,8 @@
 from dataclasses import field, fields
 from pathlib import Path
 
+import numpy as np
+
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import chip as chip_named
 from cubecore.errors import did_you_mean, one_of, refuse, unable
@@ -18,6 +20,9 @@ SIZES = (AUTO_SIZES, FULL_SIZES)
 """The policies of sizes: smaller ones for a large task of torch, or the task's own alone."""
 REDUCED_BYTES = 1 << 20
 """The most bytes of a model's arrays, all together, that its own sizes are run with."""
+_MOST_NUMBER = 2**63 - 1
+"""The largest number that random generators and counters take."""
+_MOST_S = 10_000_000
 CPU_S = 120.0
 WALL_S = 600.0
 
@@ -75,10 +80,12 @@ class JudgeOptions:
     def __post_init__(self) -> None:
         """Refuse limits that leave nothing to judge."""
         for name in ("cases", "cap_bytes", "instructions", "blocks"):
-            if getattr(self, name) < 1:
-                raise refuse(name, "be a whole number above 0", getattr(self, name))
-        if self.seed < 0:
-            raise refuse("seed", "be a whole number from 0 on", self.seed)
+            _require_whole(name, getattr(self, name), 1, "be a whole number above 0")
+        _require_whole("seed", self.seed, 0, "be a whole number from 0 on")
+        if not isinstance(self.entry, str):
+            raise refuse("entry", "be text", repr(self.entry))
+        if not isinstance(self.settings, dict):
+            raise refuse("settings", "map the chip's fields to values", repr(self.settings))
         if self.sizes not in SIZES:
             raise refuse("sizes", one_of(SIZES), repr(self.sizes))
         checked(self.sandbox)
@@ -86,8 +93,7 @@ class JudgeOptions:
             if not Path(folder).is_dir():
                 raise unable(folder, f"cannot read {folder}: no such folder")
         for name in ("cpu_s", "wall_s"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise refuse(name, "be a finite number above 0", f"{getattr(self, name):g}")
+            _require_seconds(name, getattr(self, name))
 
     @property
     def launch(self) -> Json:
@@ -106,6 +112,22 @@ class JudgeOptions:
         }
 
 
+def _require_whole(name: str, value: object, least: int, need: str) -> None:
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+        raise refuse(name, need, repr(value))
+    if value > _MOST_NUMBER:
+        raise refuse(name, f"be at most {_MOST_NUMBER:,}", f"{value:,}")
+
+
+def _require_seconds(name: str, value: object) -> None:
+    if not isinstance(value, (int, float, np.floating)) or isinstance(value, bool):
+        raise refuse(name, "be a finite number above 0", repr(value))
+    if not 0 < value < float("inf"):
+        raise refuse(name, "be a finite number above 0", f"{value:g}")
+    if value > _MOST_S:
+        raise refuse(name, f"be at most {_MOST_S:,} s", f"{value:g}")
+
+
 def options_of(chip: str, given: JsonMapping) -> JudgeOptions:
     """Return the options of a judgement on a chip.
 
@@ -118,7 +140,10 @@ def options_of(chip: str, given: JsonMapping) -> JudgeOptions:
     for name in given:
         if name not in names:
             raise refuse("an option", one_of(names), repr(name), did_you_mean(name, names))
-    folders = tuple(str(Path(each).resolve()) for each in given.get("includes", ()))
+    includes = given.get("includes", ())
+    if isinstance(includes, str) or not all(isinstance(each, (str, Path)) for each in includes):
+        raise refuse("includes", "be a list of folders", repr(includes))
+    folders = tuple(str(Path(each).resolve()) for each in includes)
     asked = JudgeOptions(chip_named(chip).name, **{**given, "includes": folders})
     chip_named(chip).what_if(asked.settings)
     return asked

@@ -9,7 +9,9 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from cubecore.aliases import Json
+from cubecore.errors import CubecoreError, unable
 from cubecore.lazy_dataclass import dataclass
+from cubecore.workflows.judge.blame import goes_further_in
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.tasks.comparison import Compared
 
@@ -52,6 +54,31 @@ def module_of(path: Path, name: str = "cubecore_task") -> ModuleType:
     writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         spec.loader.exec_module(module)
+    except SyntaxError as error:
+        raise unable(path.name, f"{path.name} is no Python: {error}") from None
     finally:
         sys.dont_write_bytecode = writes
     return module
+
+
+def called(task: str, owner: object, name: str, *arguments: Any, **words: Any) -> Any:
+    """Call a function of a task's files as its suite does; `owner` is a module, or the function.
+
+    Raises
+    ------
+    RequestError
+        If there is none, or it does not take that: the file is of another version of the suite.
+    """
+    function = owner if callable(owner) else getattr(owner, name, None)
+    if function is None:
+        raise unable(task, f"{task} has no {name}")
+    try:
+        return function(*arguments, **words)
+    except CubecoreError:
+        raise
+    except Exception as error:
+        # Errors of the task's own code have their line, and those behind it are cubecore's.
+        if goes_further_in(error):
+            raise
+        got = f"{type(error).__name__}: {error}"
+        raise unable(task, f"{task}: {name} cannot be called as its suite does: {got}") from error

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from cubecore.errors import unable
+from cubecore.errors import refuse, unable
 from cubecore.workflows.judge.limits import JudgeOptions
-from cubecore.workflows.judge.tasks.cases import ReferenceCase, module_of
+from cubecore.workflows.judge.tasks.cases import ReferenceCase, called, module_of
 from cubecore.workflows.judge.tasks.comparison import (
     BLOCK,
     RIGHT,
@@ -91,10 +91,12 @@ class NpuKernelBenchTask:
                 continue
             torch.manual_seed(options.seed)
             np.random.seed(options.seed)  # noqa: NPY002 - what the tasks draw from
-            inputs = self._inputs.get_inputs(row, device=torch.device("cpu"))
-            made_with = self._inputs.get_init_inputs(row, device=torch.device("cpu"))
+            cpu, task = torch.device("cpu"), self._folder.parent.name
+            inputs = called(task, self._inputs, "get_inputs", row, device=cpu)
+            made_with = called(task, self._inputs, "get_init_inputs", row, device=cpu)
             given = copied(inputs)
-            expected = self._module.Model(*copied(made_with))(*given)
+            model = called(task, self._module, "Model", *copied(made_with))
+            expected = called(task, model, "Model.forward", *given)
             left -= 1
             keeps = same(given, inputs)
             yield ReferenceCase(name, inputs, expected, made_with, keeps_inputs=keeps)
@@ -262,6 +264,9 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
     except OSError as error:
         raise unable(str(path), f"cannot read {path.name}: {error.strerror}") from None
     columns = list(found[0]) if found else []
+    if not columns or any(None in row for row in found):
+        need = "be a table with a row for each case, its columns apart by semicolons"
+        raise refuse(path.name, need, "rows of other lengths" if columns else "no row")
     typed = {name: _column([row[name] or "" for row in found]) for name in columns}
     return [_Row({name: typed[name][n] for name in columns}) for n in range(len(found))]
 

@@ -1,12 +1,13 @@
 """Tasks of torch as MultiKernelBench and KernelBench have them: Model, get_inputs, one file."""
 
 from collections.abc import Iterator
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from cubecore.errors import unable
+from cubecore.errors import refuse, unable
 from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.judge.limits import AUTO_SIZES, REDUCED_BYTES, JudgeOptions
-from cubecore.workflows.judge.tasks.cases import ReferenceCase, module_of
+from cubecore.workflows.judge.tasks.cases import ReferenceCase, called, module_of
 from cubecore.workflows.judge.tasks.comparison import (
     TOO_LARGE,
     Compared,
@@ -76,16 +77,30 @@ class TorchTask:
             if self._large(options):
                 yield ReferenceCase("case 0", None, None, outcome=TOO_LARGE)
                 return
-        made_with = list(getattr(module, "get_init_inputs", list)())
+        made_with = self._made_with(module)
         torch.manual_seed(SEED)
-        model = module.Model(*copied(made_with))
+        model = self._called(module, "Model", *copied(made_with))
         torch.manual_seed(options.seed)
         for number, inputs in enumerate(self._groups(options.cases)):
             given = copied(list(inputs))
             with torch.no_grad():
-                expected = model(*given)
+                expected = self._called(model, "Model.forward", *given)
             name, keeps = f"case {number}", same(given, list(inputs))
             yield ReferenceCase(name, list(inputs), expected, made_with, keeps_inputs=keeps)
+
+    def _called(self, owner: object, name: str, *arguments: Any) -> Any:
+        return called(self._task.path.name, owner, name, *arguments)
+
+    def _made_with(self, module: ModuleType) -> list[Any]:
+        if not hasattr(module, "get_init_inputs"):
+            return []
+        return self._listed("get_init_inputs", self._called(module, "get_init_inputs"))
+
+    def _listed(self, name: str, given: Any) -> list[Any]:
+        if not isinstance(given, (list, tuple)):
+            what = f"{self._task.path.name}: {name}"
+            raise refuse(what, "return a list", type(given).__name__)
+        return list(given)
 
     def _reduced(self, sizes: TaskSizes, options: JudgeOptions) -> Iterator[ReferenceCase]:
         """Yield a case with odd tails, and one with the remainders of the task's own sizes."""
@@ -137,10 +152,12 @@ class TorchTask:
     def _groups(self, most: int) -> Iterator[Any]:
         groups = getattr(self._module, "get_input_groups", None)
         if groups is not None:
-            yield from groups()[:most]
+            yield from self._listed("get_input_groups", self._called(groups, "get_input_groups"))[
+                :most
+            ]
             return
         for _ in range(most):
-            yield self._module.get_inputs()
+            yield self._listed("get_inputs", self._called(self._module, "get_inputs"))
 
     def compared(self, case: ReferenceCase, got: Any) -> Compared:
         """Compare as the suites do: within 1e-4 + 1e-4 times the value, truth values exactly."""
