@@ -71,21 +71,32 @@ def test_a_buffer_is_no_queue(which, line, call):
 
 
 SORTED = """
+static constexpr SortConfig ANY{SortType::RADIX_SORT, false};
+inline __aicore__ void Least(const LocalTensor<uint16_t>& to, const LocalTensor<uint16_t>& from,
+                             const LocalTensor<uint8_t>& work) {
+  Sort<uint16_t, false, ANY>(to, from, work, 64);
+}
+struct Base {};
 template <typename Derived, typename T>
-struct Sorter {
-  static constexpr SortConfig UP{SortType::RADIX_SORT, false};
+struct Sorter : public Base {
   static constexpr SortConfig DOWN{SortType::RADIX_SORT, true};
   LocalTensor<uint16_t> from{TPosition::VECIN, 0, 64}, to{TPosition::VECIN, 512, 64};
   LocalTensor<uint32_t> at{TPosition::VECIN, 1024, 64};
   LocalTensor<uint8_t> work{TPosition::VECIN, 2048, 4096};
+  __aicore__ inline void Up();
   __aicore__ inline void Run(bool down) {
     if (down)
       Sort<uint16_t, false, DOWN>(to, at, from, work, 64);
     else
-      Sort<uint16_t, false, UP>(to, at,
-                                from, work, 64);
+      Up();
   }
 };
+template <typename Derived, typename T>
+__aicore__ inline void Sorter<Derived, T>::Up() {
+  static constexpr SortConfig LOCAL{SortType::RADIX_SORT, false};
+  Sort<uint16_t, false, LOCAL>(to, at,
+                               from, work, 64);
+}
 """
 SORT = """
   Sorter<int, float> sorter;

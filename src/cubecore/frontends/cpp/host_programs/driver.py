@@ -268,7 +268,7 @@ def _compile(
     for command in commands:
         whole = [*flags, *command, *call.passed, "-c", "-o", str(object_file)]
         try:
-            compile_with(whole, source.path, work, verbose=call.verbose)
+            compile_with(whole, source.path, work, files=code.files, verbose=call.verbose)
         except RewritableError as error:
             # The lines are rewritten already, and it did not help.
             if error.lines <= rewritten:

@@ -351,12 +351,6 @@ def defined_once(text: str, lines: Container[int]) -> str:
     return "".join([*pieces, text[at:]])
 
 
-_CONSTANT = re.compile(
-    r"\b(?:static\s+constexpr|constexpr\s+static)\b[^;{}=]*\b(?P<name>\w+)\s*[={]"
-)
-"""A constant that a class may have."""
-
-
 def with_dependent_calls(text: str, lines: Container[int]) -> str:
     """Return a text whose calls by a constant of their class on some lines depend on its template.
 
@@ -379,8 +373,8 @@ def lines_of_calls_by_constants(text: str) -> frozenset[int]:
 
 def _calls_by_constants(text: str) -> Iterator[tuple[int, tuple[int, int]]]:
     """Yield the line of each such call, and where its first argument begins and ends."""
-    names = {match["name"] for match in _CONSTANT.finditer(text)}
     code = [t for t in _outside_directives(text) if t.kind not in {"space", "comment"}]
+    names = {*_constants_of_classes(code)}
     for number, token in enumerate(code[:-1]):
         if token.kind != "word" or code[number + 1].text != "<":
             continue
@@ -396,6 +390,27 @@ def _calls_by_constants(text: str) -> Iterator[tuple[int, tuple[int, int]]]:
         if end > opening + 1:
             line = text.count("\n", 0, token.start) + 1
             yield line, (code[opening + 1].start, code[end - 1].end)
+
+
+_SECTIONS = (["public"], ["private"], ["protected"])
+
+
+def _constants_of_classes(code: Sequence[Token]) -> Iterator[str]:
+    """Yield the names of constants that classes have, or their functions."""
+    begin, inside = 0, [False]  # of the statement; whether the brackets around it are a class's
+    for number, token in enumerate(code):
+        if token.text not in {"=", "{", "}", ";", ":"}:
+            continue
+        words = [each.text for each in code[begin:number]]
+        if inside[-1] and token.text in {"=", "{"} and {"static", "constexpr"} <= {*words}:
+            yield words[-1]
+        if token.text == "{":
+            name = words[: words.index("(")][-2:] if "(" in words else words
+            inside.append(inside[-1] or "::" in name[:1] or not _CLASS_KEYS.isdisjoint(words))
+        elif token.text == "}" and len(inside) > 1:
+            inside.pop()
+        if token.text in {"{", "}", ";"} or words in _SECTIONS:
+            begin = number + 1
 
 
 def _definitions(text: str) -> Iterator[_Definition]:

@@ -273,7 +273,8 @@ def _compile(
         command += linked(*TAKEN) if entries == (PROGRAM,) else linked()
         command += thread_linking(code, macros)
         try:
-            compile_with([*_flags(macros), *command], source.path, work, entries, verbose=verbose)
+            call = [*_flags(macros), *command]
+            compile_with(call, source.path, work, entries, files=code.files, verbose=verbose)
         except RewritableError as error:
             if error.lines <= source.rewritten:
                 raise

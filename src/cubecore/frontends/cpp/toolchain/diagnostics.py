@@ -3,7 +3,7 @@
 import os
 import re
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from cubecore.errors import (
@@ -95,9 +95,12 @@ def compile_with(
     work: Path,
     entries: Sequence[str] = (),
     *,
+    files: Iterable[Path] = (),
     verbose: bool = False,
 ) -> None:
     """Run the compiler; `entries` are those that the unit calls, each on two lines of its end.
+
+    `files` are those that it reads, where they are known.
 
     Raises
     ------
@@ -120,7 +123,7 @@ def compile_with(
         errors = [match for _, match in _errors(text.splitlines())]
         mixed = {(m["file"], int(m["line"])) for m in errors if _MIXED.search(m["text"])}
         lines = mixed.union(*(_twice(m["file"], text) for m in errors if _AGAIN.search(m["text"])))
-        lines |= _calls_by_constants(text, path, work)
+        lines |= _calls_by_constants(text, {path, *files}, work)
         if lines and isinstance(first, CubecoreError):
             raise RewritableError(first, frozenset(lines))
         raise first
@@ -139,14 +142,12 @@ def _twice(file: str, said: str) -> set[tuple[str, int]]:
     return {(n, line) for n, lines in zip((file, before), alike, strict=True) for line in lines}
 
 
-def _calls_by_constants(text: str, path: Path, work: Path) -> set[tuple[str, int]]:
-    """Return such calls in the files that led to an error, or an end of the compiler, in ours."""
-    ended = (match["file"] for match in _ENDED.finditer(text))
-    errors = (match["file"] for _, match in _errors(text.splitlines()))
-    if not any(_is_ours(Path(file)) for file in (*ended, *errors)):
+def _calls_by_constants(text: str, read: set[Path], work: Path) -> set[tuple[str, int]]:
+    """Return such calls that led to an error, or an end of the compiler, in ours."""
+    if not any(_is_ours(Path(match["file"])) for match in _FAILED.finditer(text)):
         return set()
     led = {(m["file"], int(m["line"])) for m in map(_FROM.match, text.splitlines()) if m}
-    files = {str(path), *(file for file, _ in led)}
+    files = {*map(str, read), *(file for file, _ in led)}
     texts = {file: _text_of(Path(file), work) for file in files if not _is_ours(Path(file))}
     calls = {(f, line) for f, each in texts.items() for line in lines_of_calls_by_constants(each)}
     return calls & led or calls  # a compiler that ends may not have said which
@@ -233,7 +234,7 @@ def ran(arguments: Sequence[str], path: Path, work: Path) -> tuple[int, str]:
 _ERROR = re.compile(
     r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: (?P<text>.*)$"
 )
-_ENDED = re.compile(r"^(?P<file>[^\n:]+):\d+:\d+: internal compiler error: ", re.MULTILINE)
+_FAILED = re.compile(r"^(?P<file>[^\n:]+):\d+:\d+: (?:fatal |internal \w+ )?error: ", re.MULTILINE)
 _LACKING = re.compile(
     r"'(?:AscendC::)?(?P<name>\w+)'(?: was not declared| is not a member of 'AscendC"
     r"|(?: in namespace '[\w:]+')? does not name a| has not been declared| is not a template)"
