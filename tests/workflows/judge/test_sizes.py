@@ -200,7 +200,8 @@ def test_a_kernel_for_one_shape_is_judged_at_it(tmp_path, monkeypatch):
     checked = f'TORCH_CHECK(x.numel() == 262144, "made for one shape"); {limit}'
     only = LAUNCH.replace(limit, checked).replace(*SHAPES)
     model = f"{LAUNCH_MODEL}\n    def __init__(self, groups):\n        super().__init__()\n"
-    for name, text in (("any", LAUNCH), ("only", only)):
+    none = LAUNCH.replace(limit, f'TORCH_CHECK(false, "for no shape"); {limit}').replace(*SHAPES)
+    for name, text in (("any", LAUNCH), ("only", only), ("none", none)):
         sources = [
             {"path": "k.cpp", "content": text},
             {"path": "model_new.py", "content": model},
@@ -214,6 +215,11 @@ def test_a_kernel_for_one_shape_is_judged_at_it(tmp_path, monkeypatch):
     assert narrow["task"]["sizes"]["policy"] == "full, sampled blocks"
     assert [each["outcome"] for each in narrow["cases"]] == ["refused", "refused", "right"]
     assert narrow["cases"][-1]["shapes"] == [[128, 32, 64], [128, 32, 64]]
+    # What is refused for any shape is not run at the full one.
+    refused = cli("judge", "none.json", *words).json
+    assert [each["outcome"] for each in refused["cases"]] == ["refused", "refused"]
+    assert "tiling, full" in refused["seconds"]
+    assert "reference, full" not in refused["seconds"]
     whole = cli("judge", "only.json", *words, "--sizes", "full")
     assert whole.json["task"]["sizes"]["policy"] == "full"
     assert whole.json["correct"]

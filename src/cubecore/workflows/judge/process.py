@@ -188,7 +188,11 @@ def _at_full_shape(
 ) -> None:
     """Run a submission that is not right at a smaller shape at its own; time one that is right."""
     if is_full_asked(cases.records, told["compared"], full, runner.options.cap_bytes):
-        _run_at_full_shape(judged, task, cases, told, runner, boxes)
+        # What is refused with the same words by its sizes alone is refused for any: the reference
+        # of the full shape, which may take most of a judgement's time, is spared.
+        error = told["cases"][-1].get("error")
+        if error is None or error["message"] != _refusal(judged, task, cases, runner, boxes):
+            _run_at_full_shape(judged, task, cases, told, runner, boxes)
     ran = cases.records[-1]["sizes"].get("variant") == FULL
     timed = ran and "time" in told["cases"][-1]
     if full and is_right(cases.records, told["compared"]) and not timed:
@@ -237,6 +241,40 @@ def _run_at_full_shape(
             return
 
 
+def _refusal(
+    judged: "_Judgement",
+    task: JudgeTask,
+    cases: GivenCases,
+    runner: CaseRunner,
+    boxes: SubmissionBoxes,
+) -> str:
+    """Return the words that the full shape is refused with by its sizes alone; empty for none."""
+    tiled = _tiled(judged, task, cases, runner, boxes)
+    return "" if tiled is None else str(tiled[1].get("error", {}).get("message", ""))
+
+
+def _tiled(
+    judged: "_Judgement",
+    task: JudgeTask,
+    cases: GivenCases,
+    runner: CaseRunner,
+    boxes: SubmissionBoxes,
+) -> tuple[Json, Json] | None:
+    """Call a submission at the full shape without values; return the case, and what it told."""
+    make = partial(of_task, task, partial(sized_record, task, cases.folder))
+    made = judged.step("reference, sizes", make, needed=False)
+    if made is None or made.failed is not None:
+        return None
+    record = made.left["case"]
+    with boxes.opened() as box:
+        run = partial(runner.tiled, cases.folder, record, cases.model)
+        ran = judged.step("tiling, full", run, needed=False, box=box, service=boxes.service)
+    if ran is None or ran.failed is not None:
+        reason = "a limit ended it" if ran is None or ran.failed is None else ran.failed[1]
+        return record, {"time": {"reason": reason}}
+    return record, ran.left
+
+
 def _tile_full_shape(
     judged: "_Judgement",
     task: JudgeTask,
@@ -249,24 +287,15 @@ def _tile_full_shape(
 
     Where that shape alone is refused, or overflows a local memory, it is added as a case.
     """
-    make = partial(of_task, task, partial(sized_record, task, cases.folder))
-    made = judged.step("reference, sizes", make, needed=False)
-    if made is None or made.failed is not None:
+    tiled = _tiled(judged, task, cases, runner, boxes)
+    if tiled is None:
         told["tiled"] = {"time": {"reason": "its inputs cannot be made by their sizes alone"}}
         return
-    record = made.left["case"]
-    with boxes.opened() as box:
-        run = partial(runner.tiled, cases.folder, record, cases.model)
-        ran = judged.step("tiling, full", run, needed=False, box=box, service=boxes.service)
-    if ran is None or ran.failed is not None:
-        reason = "a limit ended it" if ran is None else ran.failed[1] if ran.failed else ""
-        told["tiled"] = {"time": {"reason": reason}}
-        return
-    told["tiled"] = ran.left
-    error = unfit(ran.left)
+    record, told["tiled"] = tiled
+    error = unfit(told["tiled"])
     if error is not None and cases.records[-1]["sizes"].get("variant") != FULL:
         cases.records.append({**record, "sizes": {"variant": FULL, "sampled": 0}})
-        findings = ran.left.get("findings", [])
+        findings = told["tiled"].get("findings", [])
         told["cases"].append({"outcome": REFUSED, "error": error, "findings": findings})
         told["compared"].append({"outcome": REFUSED})
 

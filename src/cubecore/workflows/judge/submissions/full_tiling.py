@@ -108,7 +108,7 @@ def _failure(error: StageError | CubecoreError) -> Json:
     not take. What else fails may do so for want of values.
     """
     plain = error.error if isinstance(error, StageError) else error
-    told: Json = {"time": {"reason": str(plain)}}
+    told: Json = {"time": {"reason": str(plain)}, "error": described(plain, "")}
     if isinstance(error, CubecoreError) and error.origin != TIME_LIMIT:
         stage, is_of_call = stage_of(error), isinstance(error, KernelError) and not error.__cause__
         told |= {"refused": described(error, stage)} if stage == "host" or is_of_call else {}
