@@ -83,6 +83,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("zeros", &zeros);
   m.def("counted", &counted);
   m.def("run", &run);
+  m.def("spread", [](at::Tensor x, at::Tensor y) { return x.expand_as(y).contiguous(); });
   m.def("plus", [](double a, double b) { return a + b; }, py::arg("a"), py::arg("b") = 0.5);
 }
 """
@@ -155,6 +156,11 @@ def test_views_and_conversions(values) -> None:
     assert part.tolist() == [1, 2, 3, 4]
 
 
+def test_a_tensor_is_spread_over_the_sizes_of_another(values) -> None:
+    got = values.call("spread", [X[:1], np.zeros((4, 2, 3), np.float32)]).value
+    assert got.tolist() == np.broadcast_to(X[:1], (4, 2, 3)).tolist()
+
+
 def test_an_argument_is_changed_in_place(values) -> None:
     for kind in (np.float32, np.float16, ml_dtypes.bfloat16, np.int64, np.uint8):
         x = np.full(4, 3, kind)
@@ -194,7 +200,7 @@ REFUSED = {
         ("made", [[X, X], 3])
     ),
     "the binding has no function other, only two_step no_first_step told views doubled made "
-    "element zeros counted run plus": (("other", [])),
+    "element zeros counted run spread plus": (("other", [])),
     "the binding plus: plus takes 2 arguments, got 3": ("plus", [1, 2, 3]),
     "the binding counted: sum(), max() and min() in a binding are for integers, got Float": (
         ("counted", [X])

@@ -219,6 +219,7 @@ class Tensor {
     }
     return made;
   }
+  Tensor expand_as(const Tensor& other) const { return expand(other.sizes_); }
 
   // Copies.
   Tensor contiguous(MemoryFormat = MemoryFormat::Contiguous) const {
