@@ -95,7 +95,7 @@ def test_stated_figures_are_those_of_the_validation_page():
         assert "{{" not in filled
         assert "%" not in text
         rows = re.findall(r"^\| [^|]* \| (\d+) \| (\S+%) \| (\S+%) \|", filled, re.MULTILINE)
-        assert len(rows) == 5
+        assert len(rows) == 6
         for cases, median, most in rows:
             assert f"| {cases} | {median}, {most} |" in table
     with pytest.raises(KeyError):

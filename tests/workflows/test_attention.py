@@ -157,7 +157,7 @@ def of_part(shape, part):
     for trips, apart in part.extent.levels:
         numbers = [n + turn * apart for n in numbers for turn in range(trips)]
     for head in range(part.extent.heads):
-        first = part.query // size + head * shape.row_blocks
+        first = part.query // size + head * part.extent.apart * shape.row_blocks
         yield from (first + number for number in numbers)
 
 

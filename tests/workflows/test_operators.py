@@ -85,6 +85,11 @@ def test_rows_of_many_lengths_are_right(chip):
         ("quant_matmul", "70x192x40", "bfloat16"),
         ("weight_quant_matmul", "64x256x128", "float16"),
         ("weight_quant_matmul", "5x128x64", "float16"),
+        ("softmax_axis", "1x1x5", "float32"),
+        ("softmax_axis", "100x33x70", "float16"),
+        ("softmax_axis", "3x7x130", "bfloat16"),
+        ("softmax_axis", "2x300x65", "float32"),
+        ("softmax_axis", "1x2000x257", "bfloat16"),
         ("rotary", "5x3x128", "float16"),
         ("rotary", "3x70x64", "bfloat16"),
         ("rotary", "2x300x96", "float32"),
@@ -110,6 +115,9 @@ def test_operators_of_several_extents_are_right(op, shape, a):
         ("attention", "2x32x192x256"),
         ("quant_matmul", "70x192x40"),
         ("weight_quant_matmul", "5x128x64"),
+        ("softmax_axis", "100x33x70"),
+        ("softmax_axis", "3x7x130"),
+        ("softmax_axis", "1x2000x257"),
         ("rotary", "3x70x64"),
         ("moe_permute", "3x32x4x33"),
         ("moe_unpermute", "16x8x2x100"),
@@ -125,6 +133,15 @@ def test_operators_in_registers_are_right_on_950(op, shape):
     done = run_operator(op, shape, chip=CHIP_950)
     assert done.findings == ()
     assert done.verified, done.worst
+
+
+@pytest.mark.parametrize("chip", [None, CHIP_950])
+def test_columns_that_do_not_fit_are_read_twice(chip):
+    """Those of 64 rows are in UB at once, those of 4,096 are walked for both numbers before."""
+    for rows, times in ((64, 1), (4096, 2)):
+        line = time_operator("softmax_axis", f"1x{rows}x2048", a="float32", chip=chip).timeline
+        size = 4 * rows * 2048
+        assert (line.read_bytes, line.written_bytes) == (times * size, size)
 
 
 def test_mxfp4_is_right():
@@ -258,6 +275,15 @@ def test_run_of_the_command_line():
             ("--op", "softmax", "--shape", "4x100", "--set", "ub_user_bytes=2048"),
             "ub_user_bytes of Ascend910B3 must be at least 3840 B for a tile of 64 columns, "
             "got 2048",
+        ),
+        (
+            ("--op", "softmax_axis", "--shape", "4x100"),
+            "--shape must be blocks x length x columns of softmax_axis, got '4x100'",
+        ),
+        (
+            ("--op", "softmax_axis", "--shape", "4x100x64", "--set", "ub_user_bytes=1024"),
+            "ub_user_bytes of Ascend910B3 must be at least 2432 B for a tile of 64 columns, "
+            "got 1024",
         ),
         (
             ("--op", "attention", "--shape", "4x64x64"),

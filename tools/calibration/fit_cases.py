@@ -21,7 +21,7 @@ FITTED = ("known", "library", "small", "vector", "vector library", "dma", "bench
 """Groups of cases that a fit is made on: their kernels are known, or stand for known ones."""
 IDENTIFYING = ("dma", "bench", "launch")
 """Groups that are never left out: loads, micro-benchmarks and launches, made to find constants."""
-UNSEEN = ("operator", "attention")
+UNSEEN = ("operator", "attention", "attention library")
 """Groups that are in no fit."""
 HALVES = ("half of the operators", "the other half of the operators")
 """The names of fits that half of the operators have a part in."""

@@ -48,7 +48,8 @@ _KINDS = {
     "element-wise kernels, code published": "element-wise, its code known",
     "element-wise kernels of libraries": "element-wise of a library",
     "operators, in no fit": "norms, softmax, quantisation of a library",
-    "attention, in no fit": "attention of a library and by hand",
+    "attention by hand, in no fit": "attention by hand",
+    "attention of libraries, in no fit": "attention of a library",
 }
 """The kinds of the record in the words of who asks, and their order."""
 

@@ -28,6 +28,7 @@ SHARE = 0.8
 NEAREST = 40
 """The residuals that an interval is made of."""
 PRODUCT, VECTOR, ATTENTION = "product", "vector", "attention"
+ATTENTION_LIBRARY = "attention library"
 _KINDS = {
     "known": (PRODUCT, ""),
     "library": (PRODUCT, "library"),
@@ -36,6 +37,7 @@ _KINDS = {
     "vector library": (VECTOR, "library"),
     "operator": (VECTOR, "library"),
     ATTENTION: (ATTENTION, ""),
+    ATTENTION_LIBRARY: (ATTENTION, "library"),
 }
 """The kind of kernel of a group of cases, and whether its code was guessed."""
 _OTHER_ARCH, _OTHER_BITS, _GUESSED = 1.5, 0.5, 2.0

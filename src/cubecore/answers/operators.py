@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cubecore.advice.intervals import ATTENTION, Interval, interval
+from cubecore.advice.intervals import ATTENTION, ATTENTION_LIBRARY, Interval, interval
 from cubecore.lazy_dataclass import dataclass
 from cubecore.models.collectives import COLLECTIVES
 from cubecore.models.operators import OPERATOR_TERMS
@@ -37,7 +37,8 @@ class TimedOperator:
     def interval(self) -> Interval:
         """The time's interval, by how far the model was off on operators that no fit has seen."""
         op = self.problem.op
-        group = op if op == ATTENTION else "operator" if self.problem.rows else "vector library"
+        group = "operator" if self.problem.rows else "vector library"
+        group = ATTENTION_LIBRARY if op == ATTENTION else group
         return interval(self.timeline.us, self.chip.arch, group, self.problem.dtype.bits, op)
 
     def to_json(self) -> Json:

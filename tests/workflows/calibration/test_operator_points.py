@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from cubecore.kernels.operators.attention.options import AttentionOptions
 from cubecore.workflows.calibration.validate import validate
 from cubecore.workflows.operators.operators import time_operator
 
@@ -33,6 +34,48 @@ def test_an_operator_takes_what_time_says_of_it(tmp_path, op, shape):
     timed = time_operator(op, "x".join(map(str, shape)), chip="Ascend910B2").timeline
     assert case.group == "operator"
     assert case.wall.predicted_us == pytest.approx(timed.us)
+
+
+def attention(tmp_path, shape, **columns):
+    tiling = {"shape": shape, **columns.pop("tiling", {})}
+    (case,) = validated(tmp_path, {"op": "attention", "tiling": tiling, **columns}).cases
+    return case
+
+
+@pytest.mark.parametrize(
+    ("cuts", "options"),
+    [
+        ({}, {}),
+        ({"causal": True}, {"causal": True}),
+        ({"kv_heads": 2, "splits": 2}, {"kv_heads": 2, "splits": 2}),
+        ({"rows": 128, "keys": 64}, {"rows": 128, "keys": 64}),
+    ],
+)
+def test_attention_is_cut_as_its_point_says(tmp_path, cuts, options):
+    case = attention(tmp_path, [4, 256, 512, 128], api="library", tiling=cuts)
+    asked = AttentionOptions(**options)
+    timed = time_operator("attention", "4x256x512x128", chip="Ascend910B2", options=asked)
+    assert case.group == "attention library"
+    assert case.wall.predicted_us == pytest.approx(timed.timeline.us)
+
+
+def test_attention_by_hand_is_of_a_group_of_its_own_and_two_blocks_ahead(tmp_path):
+    shape, asked = [1, 128, 2048, 128], AttentionOptions(ahead=2)
+    case = attention(tmp_path, shape, api="basic")
+    timed = time_operator("attention", "1x128x2048x128", chip="Ascend910B2", options=asked)
+    assert case.group == "attention"
+    assert case.wall.predicted_us == pytest.approx(timed.timeline.us)
+    ahead = attention(tmp_path, shape, api="basic", tiling={"ahead": 1})
+    assert ahead.wall.predicted_us > case.wall.predicted_us
+
+
+def test_rows_of_a_point_are_whole_blocks_behind_as_many_keys(tmp_path):
+    """100 rows over 300 keys are 128 over 328, in whole lanes 384; the last one still sees all."""
+    case = attention(tmp_path, [24, 100, 300, 128], api="library", tiling={"causal": True})
+    asked = AttentionOptions(causal=True)
+    timed = time_operator("attention", "24x128x384x128", chip="Ascend910B2", options=asked)
+    assert case.wall.predicted_us == pytest.approx(timed.timeline.us)
+    assert "queries in whole blocks of rows" in case.assumed
 
 
 def test_arrays_that_are_read_and_written_and_instructions_cost_time(tmp_path):

@@ -17,7 +17,8 @@ _FIT_NAMES = {
     "products of libraries": "library",
     "element-wise kernels, code published": "vector",
     "operators, in no fit": "operator",
-    "attention, in no fit": "attention",
+    "attention by hand, in no fit": "attention",
+    "attention of libraries, in no fit": "attention_library",
 }
 """The summary's group of each row of the table of fits that leave a publication out."""
 _PARTS = ("cases", "median", "p90", "out_median", "out_p90", "inside")

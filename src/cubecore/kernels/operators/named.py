@@ -14,6 +14,7 @@ from cubecore.kernels.operators.attention.options import AttentionOptions, requi
 from cubecore.kernels.operators.attention.products import attention_launch
 from cubecore.kernels.operators.attention.rows import ub_bytes
 from cubecore.kernels.operators.attention.shape import AttentionShape
+from cubecore.kernels.operators.axis_softmax import AxisShape, axis_launch
 from cubecore.kernels.operators.functions import FUNCTIONS, TYPES, OperatorProblem
 from cubecore.kernels.operators.launch import operator_launch
 from cubecore.kernels.operators.moe import MoeShape, moe_launch
@@ -25,6 +26,7 @@ from cubecore.kernels.operators.products.weights import (
 )
 from cubecore.kernels.operators.registers.attention import register_attention
 from cubecore.kernels.operators.registers.attention_rows import AttentionBuffers
+from cubecore.kernels.operators.registers.axis_softmax import RegisterAxis
 from cubecore.kernels.operators.registers.copies import with_copies_of_3510
 from cubecore.kernels.operators.registers.launch import register_launch
 from cubecore.kernels.operators.registers.moe import RegisterMoe
@@ -215,6 +217,16 @@ def _attention(
     return replace(named, options=options, products=shape.operations)
 
 
+def _axis_softmax(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
+    outer, length, inner = extents
+    shape = AxisShape(outer, length, inner, dtype)
+
+    def build(chip: Chip) -> Launch:
+        return axis_launch(shape, chip, _of(chip, RegisterAxis))
+
+    return NamedOperator("softmax_axis", extents, dtype, {"x": extents}, prod(extents), True, build)
+
+
 def _rotary(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
     tokens, heads, width = extents
     shape = RotaryShape(tokens, heads, width, dtype)
@@ -336,6 +348,11 @@ _OTHERS: Mapping[str, _Other] = {
         ("tokens", "heads", "head size"),
         "halves of heads turned by the angles of their token",
         _rotary,
+    ),
+    "softmax_axis": _Other(
+        ("blocks", "length", "columns"),
+        "exp(x) over its sum along the middle axis, for each column of a block",
+        _axis_softmax,
     ),
     "weight_quant_matmul": _Other(
         ("M", "N", "K"),

@@ -28,6 +28,8 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 OPERATIONS: Mapping[str, float] = {"TFLOPS": 1e12, "TOPS": 1e12, "GFLOPS": 1e9}
 """Rates of operations, which need `counts`, and how many one is a second."""
 ATTENTION = "attention"
+ATTENTION_CUTS = ("kv_heads", "rows", "keys", "splits", "ahead")
+"""Columns of `tiling` that say how a kernel of attention cuts its work."""
 """The operator whose sizes are `tiling.shape`: heads, queries, keys and the size of a head."""
 HALVED = tuple(name for name, function in FUNCTIONS.items() if function.halves)
 """Functions of the two halves of a row: N is the length of both, as a profile has it."""
@@ -41,6 +43,7 @@ _OF_TILING = (
     *("baseM", "baseN", "baseK", "stepM", "stepN", "stepKa", "stepKb", "depthA1", "depthB1"),
     *("scaleFactor", "usedCoreNum", "batch", "rounds", "swizzleOffset", "buffers", "dataCopyLen"),
     *("tileLen", "slices", "repeats", "singleM", "singleN", "singleK", "writes"),
+    *ATTENTION_CUTS,
 )
 _NATURALS = ("reads", "instructions")
 _FLAGS = ("unitFlag", "constant_tiling", "split_k", "past_l2", "pads", "causal", "clears_c")

@@ -23,7 +23,8 @@ KINDS: Mapping[str, str] = {
     "vector": "element-wise kernels, code published",
     "vector library": "element-wise kernels of libraries",
     "operator": "operators, in no fit",
-    "attention": "attention, in no fit",
+    "attention": "attention by hand, in no fit",
+    "attention library": "attention of libraries, in no fit",
 }
 """The rows of the record's tables, by group of cases."""
 

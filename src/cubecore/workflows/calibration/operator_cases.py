@@ -1,10 +1,12 @@
 """Points of operators as cases: named ones, and any that reads, computes and writes arrays."""
 
+from cubecore.advice.intervals import ATTENTION_LIBRARY
 from cubecore.chips import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.kernels.elementwise import Elementwise, elementwise_launch
+from cubecore.kernels.operators.attention.options import AttentionOptions
 from cubecore.kernels.operators.attention.shape import KEYS as ATTENTION_KEYS
-from cubecore.kernels.operators.attention.shape import AttentionShape, whole_queries
+from cubecore.kernels.operators.attention.shape import ROWS
 from cubecore.kernels.operators.functions import FUNCTIONS
 from cubecore.kernels.operators.named import (
     A2,
@@ -21,7 +23,7 @@ from cubecore.workflows.calibration.cases import (
     as_measured,
     has_automatic_flags,
 )
-from cubecore.workflows.calibration.columns import ATTENTION, ELEMENTWISE, is_extent
+from cubecore.workflows.calibration.columns import ATTENTION, ATTENTION_CUTS, ELEMENTWISE, is_extent
 from cubecore.workflows.calibration.measured_points import Point
 
 _SHAPED = tuple(name for name in operator_names() if name not in FUNCTIONS and name != ATTENTION)
@@ -109,20 +111,27 @@ def _elementwise_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase
 
 
 def _attention_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
-    """Return the case of attention: the kernel without a mask, over the keys that a mask leaves."""
+    """Return the case of attention, with the cuts that the point states."""
     heads, queries, keys, width = point.tiling["shape"]
-    notes.add("attention without a mask, on the AI Cores; queries in whole fractals")
-    if point.tiling.get("causal") and queries == keys:
-        keys = align_up(ceil_div(keys, 2), ATTENTION_KEYS)
-        notes.add("half of the keys: a mask leaves out later ones")
-    extents = (heads, whole_queries(queries), align_up(keys, ATTENTION_KEYS), width)
-    by_hand = point.api == "basic"
+    tiling, by_hand = point.tiling, point.api == "basic"
+    notes.add("attention on the AI Cores")
     if by_hand:
         notes.add("two blocks of keys ahead, as in kernels tuned by hand")
-    shape = AttentionShape(*extents, _type(point), ahead=1 + by_hand)
+    stated = {name: tiling[name] for name in ATTENTION_CUTS if name in tiling}
+    options = AttentionOptions(
+        causal=bool(tiling.get("causal")), **{"ahead": 1 + by_hand, **stated}
+    )
+    # A mask needs as many keys before the rows that are added as before the last one.
+    rows = options.rows or ROWS
+    if queries * options.group(heads) > ROWS and (rest := -queries % rows):
+        queries, keys = queries + rest, keys + rest * options.causal
+        notes.add("queries in whole blocks of rows")
+    shape = options.shape((heads, queries, align_up(keys, ATTENTION_KEYS), width), _type(point))
     chip.require("cross_core_cycles", "timing")
     launch = as_measured(point, lambda: attention_on(shape, chip), notes)
-    return CalibrationCase(chip, launch, ATTENTION, assumed=notes.done())
+    return CalibrationCase(
+        chip, launch, ATTENTION if by_hand else ATTENTION_LIBRARY, assumed=notes.done()
+    )
 
 
 def _type(point: Point, number: int = 0) -> ElementType:

@@ -119,6 +119,7 @@ REFERENCES: dict[str, Callable[..., Array]] = {
     "mx_quant": _mx_quantised,
     "quant_matmul": lambda a, b, scale, token: (a @ b) * scale * token[:, None],
     "rotary": _rotary,
+    "softmax_axis": lambda x: np.swapaxes(softmax(np.swapaxes(x, 1, 2)), 1, 2),
     "weight_quant_matmul": lambda a, w, scale: a @ (w * scale),
 }
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
-from cubecore.advice.intervals import ATTENTION, interval
+from cubecore.advice.intervals import ATTENTION, ATTENTION_LIBRARY, interval
 from cubecore.aliases import Json
 from cubecore.answers.operators import LAUNCHES, TERMS, TermRow
 from cubecore.chips.model import Chip
@@ -72,7 +72,7 @@ def step_terms(
             row = replace(row, assumed=(*row.assumed, *([one.assumed] if one.assumed else [])))
         if row.us is not None:
             bits = element_type(kept).bits
-            group = one.op if one.op == ATTENTION else "operator"
+            group = ATTENTION_LIBRARY if one.op == ATTENTION else "operator"
             row = replace(row, interval=interval(row.us, chip.arch, group, bits, one.op))
         rows.append(row)
     if COLLECTIVES not in without:

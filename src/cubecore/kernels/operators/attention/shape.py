@@ -23,12 +23,6 @@ KEYS = 64
 """Keys come in multiples of what a repeat of the Vector unit takes."""
 
 
-def whole_queries(queries: int) -> int:
-    """Return queries brought to whole fractals, or to whole blocks of rows."""
-    whole: int = align_up(queries, FRACTAL_ROWS if queries <= ROWS else ROWS)
-    return whole
-
-
 @dataclass(frozen=True, slots=True)
 class AttentionShape:
     """`heads` heads, each of `queries` rows of Q, and of `keys` rows of K and V, of `width`.

@@ -14,16 +14,22 @@ _MOST_PARTS = 32
 """Parts of a core up to which the rows of a head are cut under a mask: each is in its tree."""
 
 
+_NEARLY_EVEN = 1.04
+"""The longest work of a core, over that of the most even way to give out rows under a mask."""
+
+
 class PartExtent(NamedTuple):
     """Some heads of a core, and which blocks of rows of each: what its tree depends on.
 
     `levels` are nested loops over blocks of rows, (trips, blocks of rows from trip to trip), from
-    `start` on. `of_group` is the number of the first head among those that share keys.
+    `start` on. Heads lie `apart` heads from each other; `of_group` is the number of the first one
+    among those that share keys.
     """
 
     heads: int
     levels: tuple[tuple[int, int], ...]
     start: int = 0
+    apart: int = 1
     of_group: int = 0
 
 
@@ -68,9 +74,9 @@ def row_blocks(builder: Builder, shape: AttentionShape, part: PartExtent) -> Ite
     """
     rows = shape.stored_rows
     with builder.loop("head", part.heads) as head:
-        key_head = (head + part.of_group) // shape.group
+        key_head = (head * part.apart + part.of_group) // shape.group
         for number in _levels(builder, part.levels, Expr(part.start)):
-            row = head * (shape.row_blocks * rows) + number * rows
+            row = head * (part.apart * shape.row_blocks * rows) + number * rows
             yield RowBlock(row, number, key_head)
 
 
@@ -110,20 +116,22 @@ def _full(shape: AttentionShape, cores: int) -> list[tuple[AttentionPart, ...]]:
 
 def _masked(shape: AttentionShape, cores: int) -> list[tuple[AttentionPart, ...]]:
     # Later rows see more keys. A head is cut so that each part has early rows and late ones, where
-    # it can be; the longest parts are given out first, each to the core that has least to do.
-    blocks, best = shape.row_blocks, None
+    # it can be. Cores with other parts have other trees, each of which is built and timed: of the
+    # ways that are nearly as even as the best one the one with the fewest is taken.
+    blocks = shape.row_blocks
+    ways: list[tuple[int, int, list[tuple[AttentionPart, ...]]]] = []
     for cut in (cut for cut in range(1, blocks + 1) if blocks % cut == 0):
         if cut > 1 and shape.heads * cut > _MOST_PARTS * cores:
             break
         extents = [_spread(blocks, cut, unit) for unit in range(cut)]
         work = [sum(map(shape.key_blocks, _numbers(each))) for each in extents]
-        given = _given_out(work, shape.heads, cores)
-        most = max(sum(work[unit] for _, unit in each) for each in given)
-        if best is None or most < best[0]:
-            best = most, extents, given
-    assert best is not None
-    _, extents, given = best
-    return [_parts_of(shape, extents, each) for each in given if each]
+        for given in _given_out(work, shape.heads, cores):
+            most = max(sum(work[unit] for _, unit in each) for each in given)
+            shares = [_parts_of(shape, extents, each) for each in given if each]
+            trees = len({tuple(part.extent for part in share) for share in shares})
+            ways.append((most, trees, shares))
+    even = min(most for most, _, _ in ways) * _NEARLY_EVEN
+    return min((way for way in ways if way[0] <= even), key=lambda way: (way[1], way[0]))[2]
 
 
 def _spread(blocks: int, cut: int, unit: int) -> PartExtent:
@@ -144,36 +152,56 @@ def _numbers(extent: PartExtent) -> list[int]:
     return numbers
 
 
-def _given_out(work: list[int], heads: int, cores: int) -> list[list[tuple[int, int]]]:
-    """Return the (head, unit) of each core: whole heads in turn, or parts by their work."""
+def _given_out(work: list[int], heads: int, cores: int) -> Iterator[list[list[tuple[int, int]]]]:
+    """Yield ways to give out units of heads: the (head, unit) of each core."""
     if len(work) == 1:
         each = ceil_div(heads, cores)
-        return [
+        yield [
             [(head, 0) for head in range(first, min(first + each, heads))]
             for first in range(0, heads, each)
         ]
-    units = sorted(range(len(work)), key=lambda unit: (-work[unit], unit))
+        return
+    # Cores that have one unit of their heads each; or the longest units first, each to the core
+    # that has least to do.
+    if cores % len(work) == 0:
+        apart = cores // len(work)
+        yield [
+            [(head, unit) for head in range(first, heads, apart)]
+            for unit in range(len(work))
+            for first in range(apart)
+        ]
     given: list[list[tuple[int, int]]] = [[] for _ in range(cores)]
     loads = [(0, core) for core in range(cores)]
-    for unit in units:
+    for unit in sorted(range(len(work)), key=lambda unit: (-work[unit], unit)):
         for head in range(heads):
             load, core = heappop(loads)
             given[core].append((head, unit))
             heappush(loads, (load + work[unit], core))
-    return given
+    yield given
 
 
 def _parts_of(
     shape: AttentionShape, extents: list[PartExtent], units: list[tuple[int, int]]
 ) -> tuple[AttentionPart, ...]:
-    """Return a core's parts; whole heads that follow each other are one."""
+    """Return a core's parts: heads at equal distances that have one extent are one part."""
     size = shape.dtype.size_bytes * shape.width
     parts: list[AttentionPart] = []
-    whole = len(extents) == 1
-    for head, unit in [(units[0][0], 0)] if whole else sorted(units):
-        extent = extents[unit]._replace(
-            heads=len(units) if whole else 1, of_group=head % shape.group
-        )
-        query, key = head * shape.queries * size, head // shape.group * shape.keys * size
-        parts.append(AttentionPart(extent, query, key))
+    for unit in sorted({unit for _, unit in units}):
+        heads = sorted(head for head, each in units if each == unit)
+        while heads:
+            run = _evenly_spaced(heads)
+            heads = heads[len(run) :]
+            first, apart = run[0], run[1] - run[0] if len(run) > 1 else 1
+            of_group = first % shape.group if len(run) > 1 else 0
+            extent = extents[unit]._replace(heads=len(run), apart=apart, of_group=of_group)
+            query, key = first * shape.queries, first // shape.group * shape.keys
+            parts.append(AttentionPart(extent, query * size, key * size))
     return tuple(parts)
+
+
+def _evenly_spaced(numbers: list[int]) -> list[int]:
+    """Return as many of the first numbers as lie at equal distances."""
+    count = min(len(numbers), 2)
+    while count < len(numbers) and numbers[count] - numbers[count - 1] == numbers[1] - numbers[0]:
+        count += 1
+    return numbers[:count]
