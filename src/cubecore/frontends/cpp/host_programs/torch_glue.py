@@ -320,7 +320,11 @@ class _Reader:
         if held is None:
             return _View(np.zeros(shape, dtype), np.zeros(0, np.uint8))
         raw = held.data[: size - size % dtype.itemsize].view(dtype)
-        return _View(np.lib.stride_tricks.as_strided(raw, shape, strides), held.valid)
+        try:
+            return _View(np.lib.stride_tricks.as_strided(raw, shape, strides), held.valid)
+        except ValueError:  # expanded, or of sizes that overflow
+            sentence = f"the binding has a tensor of shape {shape}, whose bytes cannot be counted"
+            raise unable("the binding", sentence) from None
 
 
 def _views(value: Any) -> list[_View]:
