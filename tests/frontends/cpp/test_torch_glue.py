@@ -202,8 +202,7 @@ REFUSED = {
     ),
     "the binding has no function other, only two_step no_first_step told views doubled made "
     "element zeros counted run vast spread plus": (("other", [])),
-    "the binding has a tensor of shape (1099511627776, 1099511627776, 2, 3), whose bytes cannot be "
-    "counted": ("vast", [X]),
+    "the binding has a tensor of 4 axes, whose bytes cannot be counted": ("vast", [X]),
     "the binding plus: plus takes 2 arguments, got 3": ("plus", [1, 2, 3]),
     "the binding counted: sum(), max() and min() in a binding are for integers, got Float": (
         ("counted", [X])

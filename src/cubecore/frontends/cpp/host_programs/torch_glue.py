@@ -322,8 +322,8 @@ class _Reader:
         raw = held.data[: size - size % dtype.itemsize].view(dtype)
         try:
             return _View(np.lib.stride_tricks.as_strided(raw, shape, strides), held.valid)
-        except ValueError:  # expanded, or of sizes that overflow
-            sentence = f"the binding has a tensor of shape {shape}, whose bytes cannot be counted"
+        except ValueError:  # sizes that overflow are often those of freed memory: not told
+            sentence = f"the binding has a tensor of {rank} axes, whose bytes cannot be counted"
             raise unable("the binding", sentence) from None
 
 
