@@ -106,7 +106,7 @@ class AttentionShape:
 
     @property
     def row_blocks(self) -> int:
-        """How often an AI Core takes rows of a head."""
+        """Blocks of rows of a head, each of which an AI Core takes at a time."""
         blocks: int = ceil_div(self.queries, self.rows)
         return blocks
 

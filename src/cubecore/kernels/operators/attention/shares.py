@@ -1,4 +1,4 @@
-"""How cores divide attention: heads, blocks of rows of a head, and parts of its keys."""
+"""The shares of cores in attention: heads, blocks of rows of a head, and parts of its keys."""
 
 from collections.abc import Iterator
 from heapq import heappop, heappush
