@@ -98,6 +98,7 @@ def test_instructions_stand_beside_numpys_own_time():
         assert figure["reference_met"] == (apart <= answer["target_us"])
 
 
+_PLACES = ("", "_number", "_number_first", "_element", "_element_first")
 UNTIMED = {
     **dict.fromkeys(
         ("set_cmpmask", "get_cmpmask", "set_deqscale", "set_va_reg_sb"), "a register is no work"
@@ -127,11 +128,11 @@ UNTIMED = {
         (
             f"compare_{how}{one}"
             for how in ("eq", "ne", "lt", "le", "gt", "ge")
-            for one in ("", "s")
+            for one in ("", "s", "_element")
         ),
         "the work of vcmp, by any count",
     ),
-    **dict.fromkeys(("select_bits", "select_bits_number"), "the work of vsel, by any count"),
+    **dict.fromkeys((f"select_bits{one}" for one in _PLACES), "the work of vsel, by any count"),
     "broadcast": "the work of copy_ubuf_to_ubuf, its shapes from memory",
     **dict.fromkeys(("reduce_max", "reduce_min"), "the work of vcmax and vcmin by a count"),
 }

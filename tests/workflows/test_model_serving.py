@@ -207,7 +207,8 @@ def test_parts_add_up_to_the_step_and_have_the_bound_of_their_longest(decode):
         parts = decode.parts(variant)
         assert sum(part.us for part in parts) == pytest.approx(decode.whole_us(variant))
         assert [part.name for part in parts] == [
-            *("projections", "block", "head", "attention", "norms", "rotary", "activations"),
+            *("projections", "block", "head", "attention", "cache", "norms", "rotary"),
+            *("activations", "launches"),
         ]
     (attention,) = (row for row in decode.terms if row.term == "attention")
     assert next(p for p in parts if p.name == "attention").limited_by == attention.bound != ""
