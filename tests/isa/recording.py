@@ -38,14 +38,18 @@ class Recorder:
 
     def watch(self) -> None:
         """Stand before what runs an instruction."""
+        from cubecore.isa.program.trace import Names
         from cubecore.isa.program.tree import Issue
         from cubecore.machine.execute.core import Core
+        from cubecore.machine.group.recorder import Recorder as CoreRecorder
         from isa.bench import Bench
 
         for owner, method, place in (
             (Bench, "do", 0),
             (Core, "record", 0),
+            (Names, "kind", 0),  # what a recorded core issues, from Python or from a child process
             (Core, "scalars", 0),
+            (CoreRecorder, "scalars", 0),
             (Issue, "__init__", 0),
         ):
             setattr(owner, method, self._before(getattr(owner, method), place))
