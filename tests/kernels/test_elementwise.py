@@ -32,7 +32,7 @@ def test_a_ring_that_goes_whole_computes_the_same_and_takes_longer():
     times = []
     for whole in (False, True):
         work = (("vabs", 8, HALF),)
-        kernel = Elementwise(2048 * 5, HALF, 1, work, 1024, 2, 1, rings_go_whole=whole)
+        kernel = Elementwise(2048 * 5, HALF, 1, work, 1024, 2, 1, drains_rings=whole)
         launch = elementwise_launch(kernel)
         done = answer(launch, {"x0": x.view(np.uint8)}, "reference")
         assert done.findings == []

@@ -32,7 +32,7 @@ class Elementwise:
     `work` is what the Vector unit does to a tile: (instruction, how often, its element type). A
     core takes `tile` elements at a time and holds `buffers` tiles of each array, `skew_bytes` apart
     beyond their size. `past_l2`: the inputs do not stay in L2. The result is written `outputs`
-    times, to arrays of their own, which is for timing alone. `rings_go_whole` loads into all
+    times, to arrays of their own, which is for timing alone. `drains_rings` loads into all
     buffers again only when what all of them had is written, as flags do that a compiler inserts.
     """
 
@@ -46,7 +46,7 @@ class Elementwise:
     skew_bytes: int = 0
     past_l2: bool = False
     outputs: int = 1
-    rings_go_whole: bool = False
+    drains_rings: bool = False
 
     @property
     def results(self) -> list[str]:
@@ -101,7 +101,7 @@ class _Tree:
         offset = index * int(kernel.dtype.bytes_of(kernel.tile))
         blocks = ceil_div(kernel.dtype.bytes_of(length), DATA_BLOCK_BYTES)
         first = event * (buffer_bytes * (kernel.inputs + 1))
-        if kernel.rings_go_whole:
+        if kernel.drains_rings:
             with b.when(index % kernel.buffers, "==", 0):
                 self.flags.set("MTE3", "MTE2", 0)
                 self.flags.wait("MTE3", "MTE2", 0)

@@ -28,7 +28,7 @@ from cubecore.timing.memory.memory_port import MemoryPort
 from cubecore.timing.tiles.core_walk import walk_core
 from cubecore.timing.tiles.stages import (
     BlockStages,
-    Chunks,
+    ChunkStages,
     CoreStages,
     L0Move,
     Load,
@@ -248,12 +248,12 @@ class _BlockWriter:
 
     # --- loads
 
-    def _chunks(self, name: str) -> Chunks:
+    def _chunks(self, name: str) -> ChunkStages:
         """Return the chunks of an operand."""
         stream, t = self.tree.streams[name], self.plan.tiling
         order, body = stream.order(), self.tree.bodies[name]
         kinds = [self._loads(body, stream.variables(r, k), level) for r, k, level in order.firsts]
-        return Chunks(
+        return ChunkStages(
             order=order,
             loads=[[kinds[kind] for kind in row] for row in order.patterns],
             buffers=stream.buffers,

@@ -7,7 +7,7 @@ from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest
 from cubecore.timing.pipes.pipe_clock import PipeClock
 from cubecore.timing.pipes.repeated_loads import alike, all_issued, started
 from cubecore.timing.steady_state.visits import NO_LIMIT
-from cubecore.timing.tiles.stages import Chunks, Load
+from cubecore.timing.tiles.stages import ChunkStages, Load
 
 NO_PEAK = -(1 << 62)
 LEAST, IN_TURN = 24, 12
@@ -204,7 +204,7 @@ class ChunkQueue:
         *("steps", "used", "width"),
     )
 
-    def __init__(self, mte2: Mte2, free: list[int], chunks: Chunks) -> None:
+    def __init__(self, mte2: Mte2, free: list[int], chunks: ChunkStages) -> None:
         self.mte2, self.free, self.order, self.loads = mte2, free, chunks.order, chunks.loads
         self.steps, self.ahead = chunks.steps, chunks.ahead
         self.count, self.width = len(chunks.order), len(chunks.loads[0])

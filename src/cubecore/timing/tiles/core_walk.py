@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from cubecore.timing.memory.memory_port import MemoryPort
 from cubecore.timing.tiles.chunk_loads import ChunkQueue
 from cubecore.timing.tiles.core_pipes import CorePipes, Rings
-from cubecore.timing.tiles.recurrence import Recurrence
+from cubecore.timing.tiles.recurrence import TileRecurrence
 from cubecore.timing.tiles.stages import BlockStages, CoreStages, NotEveryInstruction, TileTurn
 from cubecore.timing.tiles.tile_walk import compute_tile
 
@@ -113,7 +113,7 @@ class _CoreWalk:
             if chunks.level == "core":
                 core.acquire(queue)
                 staying.append(queue)
-        steady = Recurrence(core, rings, a, b, block.rows)
+        steady = TileRecurrence(core, rings, a, b, block.rows)
         number = 0
         while number < len(block.rows):
             if len(block.rows) - number > 1:
@@ -129,7 +129,7 @@ class _CoreWalk:
     def _row(self, turns: Sequence[TileTurn], a: ChunkQueue, b: ChunkQueue) -> None:
         """Walk the tiles of a chunk of the outer axis."""
         core, rings, chunks = self._core, self._rings, (a, b)
-        steady = Recurrence(core, rings, a, b, [turn.kind for turn in turns])
+        steady = TileRecurrence(core, rings, a, b, [turn.kind for turn in turns])
         number = 0
         while number < len(turns):
             if len(turns) - number > 1:

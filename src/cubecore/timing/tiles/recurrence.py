@@ -42,7 +42,7 @@ class _Visit:
         return self._coming
 
 
-class Recurrence:
+class TileRecurrence:
     """Recognises states at the heads of rows, of tiles or of a tile's periods along K, and skips.
 
     `kinds` are the same for those that are alike; `misses` counts the states that led nowhere.

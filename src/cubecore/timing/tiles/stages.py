@@ -72,7 +72,7 @@ class ChunkOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunks:
+class ChunkStages:
     """An operand's chunks of one block of C, and how long each stays in one of so many `buffers`.
 
     `loads` has for each pattern of `order` the loads of its chunks. With `ahead` the next one is
@@ -148,7 +148,7 @@ class BlockStages:
     elsewhere in L1 than the one before.
     """
 
-    chunks: tuple[Chunks, Chunks]
+    chunks: tuple[ChunkStages, ChunkStages]
     rows: Sequence[int]
     turns: Mapping[int, Sequence[TileTurn]]
     matrices: int

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cubecore.timing.tiles.chunk_loads import ChunkQueue
 from cubecore.timing.tiles.core_pipes import CorePipes, Rings
-from cubecore.timing.tiles.recurrence import Recurrence
+from cubecore.timing.tiles.recurrence import TileRecurrence
 from cubecore.timing.tiles.stages import BaseKStep, TileWork
 from cubecore.units import ceil_div
 
@@ -78,14 +78,14 @@ class _StepRecurrence:
         self, core: CorePipes, rings: Rings, a: ChunkQueue, b: ChunkQueue, of: _Periods
     ) -> None:
         self._of, self._state = of, (core, rings, a, b)
-        self._sections = Recurrence(*self._state, of.sections) if of.section else None
+        self._sections = TileRecurrence(*self._state, of.sections) if of.section else None
         self._begin(0)
 
     def _begin(self, step: int) -> None:
         """Begin a section, or the only one."""
         of, first = self._of, step // self._of.steps
         end = first + of.section // of.steps if of.section else None
-        self._head, self._periods = step, Recurrence(*self._state, of.kinds[first:end])
+        self._head, self._periods = step, TileRecurrence(*self._state, of.kinds[first:end])
 
     def skipped(self, number: int) -> int:
         """Return how many steps from the head of a period on need no walk."""

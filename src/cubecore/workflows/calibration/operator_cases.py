@@ -103,7 +103,7 @@ def _elementwise_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase
         point.cores,
         skew_bytes=tile * (size - dtype.size_bytes),
         outputs=writes,
-        rings_go_whole=has_automatic_flags(point, notes),
+        drains_rings=has_automatic_flags(point, notes),
     )
     launch = as_measured(point, lambda: elementwise_launch(kernel), notes)
     group = "vector" if point.api == "basic" else "vector library"

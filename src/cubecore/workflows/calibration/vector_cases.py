@@ -106,7 +106,7 @@ def _scaled_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
     tile = chip.ub_user_bytes // (6 * dtype.size_bytes) // 128 * 128
     whole = has_automatic_flags(point, notes)
     cores = point.cores or 1
-    kernel = Elementwise(elements, dtype, 1, work, tile, 2, cores, rings_go_whole=whole)
+    kernel = Elementwise(elements, dtype, 1, work, tile, 2, cores, drains_rings=whole)
     notes.add("two buffers")
     group = "vector" if point.api == "basic" else "vector library"
     return _case(point, chip, lambda: elementwise_launch(kernel), group, notes)
@@ -142,7 +142,7 @@ def _add_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
         buffers,
         point.cores or 1,
         past_l2=past_l2,
-        rings_go_whole=whole,
+        drains_rings=whole,
     )
     return _case(point, chip, lambda: elementwise_launch(kernel), "vector", notes)
 

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 from cubecore.aliases import Json
@@ -18,6 +18,7 @@ from cubecore.answers.verdict import REQUEST
 from cubecore.errors import CubecoreError, RequestError, unable
 from cubecore.frontends.cpp.files import SUFFIXES
 from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
+from cubecore.lazy_dataclass import dataclass
 from cubecore.sandbox.box import Sandbox, opened
 from cubecore.sandbox.kernel_calls import end_with_parent
 from cubecore.sandbox.words import NONE
@@ -137,7 +138,7 @@ def _judge(folder: Path) -> None:
                 for case in told["cases"]:
                     case["cheating"] = without_independence(case.get("cheating", ()))
             _find_writer(judged, runner, boxes, cases, told["compared"])
-            _at_full_shape(judged, task, cases, told, runner, boxes, full)
+            _FullShape(judged, task, cases, told, runner, boxes).judge(full)
         told |= boxes.told()
         judged.count("compilation", boxes.service)
     told["of_sources"] = marks_of_sources(submission, place, records)
@@ -177,127 +178,108 @@ def _run(
     return None if ran is None or ran.failed is not None else ran.left
 
 
-def _at_full_shape(
-    judged: "_Judgement",
-    task: JudgeTask,
-    cases: GivenCases,
-    told: Json,
-    runner: CaseRunner,
-    boxes: SubmissionBoxes,
-    full: Json,
-) -> None:
-    """Run a submission that is not right at a smaller shape at its own; time one that is right."""
-    if is_full_asked(cases.records, told["compared"], full, runner.options.cap_bytes):
-        # What is refused with the same words by its sizes alone is refused for any: the reference
-        # of the full shape, which may take most of a judgement's time, is spared.
-        error = told["cases"][-1].get("error")
-        if error is None or error["message"] != _refusal(judged, task, cases, runner, boxes):
-            _run_at_full_shape(judged, task, cases, told, runner, boxes)
-    ran = cases.records[-1]["sizes"].get("variant") == FULL
-    timed = ran and "time" in told["cases"][-1]
-    if full and is_right(cases.records, told["compared"]) and not timed:
-        _tile_full_shape(judged, task, cases, told, runner, boxes)
+@dataclass(frozen=True)
+class _FullShape:
+    """A submission at its task's own shape, behind the smaller `cases` that it was `told` of.
 
-
-def _run_at_full_shape(
-    judged: "_Judgement",
-    task: JudgeTask,
-    cases: GivenCases,
-    told: Json,
-    runner: CaseRunner,
-    boxes: SubmissionBoxes,
-) -> None:
-    """Run a submission at its task's own shape, and add that case to the others.
-
-    Some blocks first; all where these are not right, or were late or stopped.
+    Cases that are added here stand behind the others in both.
     """
-    # The inputs lie beside those of the other cases, which the submission's box shows; expected
-    # results have a folder of their own, as the names of their files are the same.
-    own, reference = full_options(runner.options), cases.folder.parent / "reference_full"
-    make = partial(made_cases, task, own, reference, cases.folder, draws_again=False)
-    made = judged.step("reference, full", partial(of_task, task, make), needed=False)
-    if made is None or made.failed is not None or made.left["cases"][0]["outcome"]:
-        return
-    record = {**made.left["cases"][0], "name": FULL}
-    given = replace(cases, records=[record], again=None)
-    for sampled in (SAMPLED_BLOCKS, 0):
-        name = "submission, full" if not sampled else "submission, full, some blocks"
-        ran = _run(judged, runner.at(own, sampled), boxes, given, name)
-        if ran is None or not ran.get("cases"):
-            continue
-        compare = partial(compared_cases, task, reference, given, ran)
-        name = "comparison, full"
-        compared = judged.step(name, partial(of_task, task, compare), needed=False)
-        if compared is None or compared.failed is not None:
-            continue
-        (result,) = compared.left["cases"]
-        if result["outcome"] in {RIGHT, WRONG, REFUSED} and (
-            not sampled or result["outcome"] == RIGHT
-        ):
-            record["sizes"] = {"variant": FULL, "sampled": sampled}
-            cases.records.append(record)
-            told["cases"].append(ran["cases"][0])
-            told["compared"].append(result)
+
+    judged: "_Judgement"
+    task: JudgeTask
+    cases: GivenCases
+    told: Json
+    runner: CaseRunner
+    boxes: SubmissionBoxes
+
+    def judge(self, full: Json) -> None:
+        """Run a submission that is not right at a smaller shape; time one that is right."""
+        records, told = self.cases.records, self.told
+        if is_full_asked(records, told["compared"], full, self.runner.options.cap_bytes):
+            # What is refused with the same words by its sizes alone is refused for any: the
+            # reference of the full shape, which may take most of a judgement's time, is spared.
+            error = told["cases"][-1].get("error")
+            if error is None or error["message"] != self._refusal():
+                self._execute()
+        ran = records[-1]["sizes"].get("variant") == FULL
+        timed = ran and "time" in told["cases"][-1]
+        if full and is_right(records, told["compared"]) and not timed:
+            self._tile()
+
+    def _execute(self) -> None:
+        """Run it, and add that case to the others.
+
+        Some blocks first; all where these are not right, or were late or stopped.
+        """
+        # The inputs lie beside those of the other cases, which the submission's box shows; expected
+        # results have a folder of their own, as the names of their files are the same.
+        judged, task, cases = self.judged, self.task, self.cases
+        own, reference = full_options(self.runner.options), cases.folder.parent / "reference_full"
+        make = partial(made_cases, task, own, reference, cases.folder, draws_again=False)
+        made = judged.step("reference, full", partial(of_task, task, make), needed=False)
+        if made is None or made.failed is not None or made.left["cases"][0]["outcome"]:
             return
+        record = {**made.left["cases"][0], "name": FULL}
+        given = replace(cases, records=[record], again=None)
+        for sampled in (SAMPLED_BLOCKS, 0):
+            name = "submission, full" if not sampled else "submission, full, some blocks"
+            ran = _run(judged, self.runner.at(own, sampled), self.boxes, given, name)
+            if ran is None or not ran.get("cases"):
+                continue
+            compare = partial(compared_cases, task, reference, given, ran)
+            name = "comparison, full"
+            compared = judged.step(name, partial(of_task, task, compare), needed=False)
+            if compared is None or compared.failed is not None:
+                continue
+            (result,) = compared.left["cases"]
+            if result["outcome"] in {RIGHT, WRONG, REFUSED} and (
+                not sampled or result["outcome"] == RIGHT
+            ):
+                record["sizes"] = {"variant": FULL, "sampled": sampled}
+                cases.records.append(record)
+                self.told["cases"].append(ran["cases"][0])
+                self.told["compared"].append(result)
+                return
 
+    def _refusal(self) -> str:
+        """Return the words that it is refused with by its sizes alone; empty for none."""
+        tiled = self._tiled
+        return "" if tiled is None else str(tiled[1].get("error", {}).get("message", ""))
 
-def _refusal(
-    judged: "_Judgement",
-    task: JudgeTask,
-    cases: GivenCases,
-    runner: CaseRunner,
-    boxes: SubmissionBoxes,
-) -> str:
-    """Return the words that the full shape is refused with by its sizes alone; empty for none."""
-    tiled = _tiled(judged, task, cases, runner, boxes)
-    return "" if tiled is None else str(tiled[1].get("error", {}).get("message", ""))
+    @cached_property
+    def _tiled(self) -> tuple[Json, Json] | None:
+        """The case, called without values, and what it told; None where it cannot be made."""
+        judged, task, cases = self.judged, self.task, self.cases
+        make = partial(of_task, task, partial(sized_record, task, cases.folder))
+        made = judged.step("reference, sizes", make, needed=False)
+        if made is None or made.failed is not None:
+            return None
+        record = made.left["case"]
+        with self.boxes.opened() as box:
+            run = partial(self.runner.tiled, cases.folder, record, cases.model)
+            service = self.boxes.service
+            ran = judged.step("tiling, full", run, needed=False, box=box, service=service)
+        if ran is None or ran.failed is not None:
+            reason = "a limit ended it" if ran is None or ran.failed is None else ran.failed[1]
+            return record, {"time": {"reason": reason}}
+        return record, ran.left
 
+    def _tile(self) -> None:
+        """Time it by its own tiling, without values.
 
-def _tiled(
-    judged: "_Judgement",
-    task: JudgeTask,
-    cases: GivenCases,
-    runner: CaseRunner,
-    boxes: SubmissionBoxes,
-) -> tuple[Json, Json] | None:
-    """Call a submission at the full shape without values; return the case, and what it told."""
-    make = partial(of_task, task, partial(sized_record, task, cases.folder))
-    made = judged.step("reference, sizes", make, needed=False)
-    if made is None or made.failed is not None:
-        return None
-    record = made.left["case"]
-    with boxes.opened() as box:
-        run = partial(runner.tiled, cases.folder, record, cases.model)
-        ran = judged.step("tiling, full", run, needed=False, box=box, service=boxes.service)
-    if ran is None or ran.failed is not None:
-        reason = "a limit ended it" if ran is None or ran.failed is None else ran.failed[1]
-        return record, {"time": {"reason": reason}}
-    return record, ran.left
-
-
-def _tile_full_shape(
-    judged: "_Judgement",
-    task: JudgeTask,
-    cases: GivenCases,
-    told: Json,
-    runner: CaseRunner,
-    boxes: SubmissionBoxes,
-) -> None:
-    """Time a submission at its task's own shape by its own tiling, without values.
-
-    Where that shape alone is refused, or overflows a local memory, it is added as a case.
-    """
-    tiled = _tiled(judged, task, cases, runner, boxes)
-    if tiled is None:
-        told["tiled"] = {"time": {"reason": "its inputs cannot be made by their sizes alone"}}
-        return
-    record, told["tiled"] = tiled
-    error = unfit(told["tiled"])
-    if error is not None and cases.records[-1]["sizes"].get("variant") != FULL:
-        cases.records.append({**record, "sizes": {"variant": FULL, "sampled": 0}})
-        findings = told["tiled"].get("findings", [])
-        told["cases"].append({"outcome": REFUSED, "error": error, "findings": findings})
-        told["compared"].append({"outcome": REFUSED})
+        Where that shape alone is refused, or overflows a local memory, it is added as a case.
+        """
+        records, told, tiled = self.cases.records, self.told, self._tiled
+        if tiled is None:
+            told["tiled"] = {"time": {"reason": "its inputs cannot be made by their sizes alone"}}
+            return
+        record, told["tiled"] = tiled
+        error = unfit(told["tiled"])
+        if error is not None and records[-1]["sizes"].get("variant") != FULL:
+            records.append({**record, "sizes": {"variant": FULL, "sampled": 0}})
+            findings = told["tiled"].get("findings", [])
+            told["cases"].append({"outcome": REFUSED, "error": error, "findings": findings})
+            told["compared"].append({"outcome": REFUSED})
 
 
 def _find_writer(
