@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
 from cubecore.sandbox.box import opened
 from cubecore.sandbox.view import BoxView
 from cubecore.workflows.judge import steps
-from cubecore.workflows.judge.limits import JudgeOptions
+from cubecore.workflows.judge.limits import CpuBudget
 from frontends.cpp.cpp_kernels import needs_compiler
 from sandbox.machine import missing
 from workflows.judge.judged_kernels import ADD, PYTHON, TASK
@@ -190,8 +191,29 @@ def below(process: int) -> set[int]:
 def test_the_memory_of_all_processes_is_limited(monkeypatch) -> None:
     monkeypatch.setattr(steps, "TOTAL_BYTES", 320 << 20)
     with opened("auto", BoxView()) as box:
-        step = steps.forked("a step", filled_by_four, JudgeOptions("Ascend910B2", wall_s=50), box)
+        step = steps.forked("a step", filled_by_four, CpuBudget(60), 50, box)
     assert step.failed == ("stopped", "a step took more than 0.3125 GiB of memory")
+
+
+def test_the_steps_of_a_judgement_share_its_cpu_seconds() -> None:
+    own = sum(os.times()[:2])
+    budget = CpuBudget(own + 1.5)
+    first = steps.forked("the first", partial(busy, 1.0), budget, 50)
+    assert first.failed is None
+    second = steps.forked("the second", partial(busy, 60.0), budget, 50)
+    third = steps.forked("the third", partial(busy, 0.0), budget, 50)
+    ended = f"was ended by the limit of {own + 1.5:g} s of CPU time"
+    assert second.failed == ("stopped", f"the second {ended}")
+    assert third.failed == ("stopped", f"the third {ended}")
+    assert own + 1.0 < budget.used_s < own + 4.0
+
+
+def busy(seconds: float) -> dict[str, str]:
+    """Use CPU time."""
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+    return {}
 
 
 def test_the_verdict_says_which_box_held(tmp_path) -> None:

@@ -51,7 +51,7 @@ NO_VERDICT = 3
     default=250_000,
     help="most instructions of all cases together",
 )
-@click.option("--cpu", type=Number(), default=120.0, help="CPU seconds of a process")
+@click.option("--cpu", type=Number(), default=120.0, help="CPU seconds of a judgement")
 @click.option("--wall", type=Number(), default=600.0, help="seconds of a step")
 @click.option(
     "-I",

@@ -16,7 +16,7 @@ from cubecore.sandbox.confinement import MEMORY_BYTES, PROCESSES, TOTAL_BYTES
 from cubecore.sandbox.view import BoxView, Scratch
 from cubecore.sandbox.words import NONE
 from cubecore.workflows.judge.compilation import Compilations, kept_folder
-from cubecore.workflows.judge.limits import JudgeOptions
+from cubecore.workflows.judge.limits import CpuBudget, JudgeOptions
 from cubecore.workflows.judge.submissions.given_cases import RESULTS
 from cubecore.workflows.judge.submissions.kinds import (
     PACKAGE,
@@ -72,6 +72,7 @@ def submission_boxes(
     task: JudgeTask,
     given: Path,
     options: JudgeOptions,
+    budget: CpuBudget,
 ) -> Iterator[SubmissionBoxes]:
     """Give what opens boxes: they show the submission's own files, the inputs, and its libraries.
 
@@ -100,7 +101,7 @@ def submission_boxes(
     compiling = _view(tools, task, {_TEMPORARY: _TEMPORARY_BYTES, cache: _CACHE_BYTES})
     kept = kept_folder(submission.sha256, files)
     running = replace(_view((given, *tools), task, scratch), aliases=((cache, kept),))
-    with Compilations(options.sandbox, compiling, place, kept, options) as service:
+    with Compilations(options.sandbox, compiling, place, kept, budget) as service:
         yield SubmissionBoxes(options.sandbox, running, service)
 
 

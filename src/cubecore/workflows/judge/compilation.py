@@ -9,7 +9,6 @@ import json
 import os
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -37,8 +36,8 @@ from cubecore.frontends.cpp.toolchain.generated.header_folder import headers
 from cubecore.lazy_dataclass import dataclass
 from cubecore.sandbox.box import Sandbox, opened
 from cubecore.sandbox.view import BoxView
-from cubecore.workflows.judge.limits import JudgeOptions
-from cubecore.workflows.judge.steps import StepOutcome, forked
+from cubecore.workflows.judge.limits import CpuBudget
+from cubecore.workflows.judge.steps import StepOutcome, forked, lower_cpu_limit
 
 KEPT_BYTES = 512 << 20
 """The most bytes that are kept of a submission."""
@@ -83,8 +82,7 @@ class Compilations:
     view: BoxView
     place: Path
     kept: Path
-    options: JudgeOptions
-    cpu_s: float = 0.0
+    budget: CpuBudget
     wall_s: float = 0.0
 
     def __post_init__(self) -> None:
@@ -108,9 +106,9 @@ class Compilations:
         # one that compiles several reads the headers' compiled form from memory.
         if self._box is None:
             self._box = self._opened.enter_context(opened(self.kind, self.view))
-        limits = replace(self.options, wall_s=left_s)
-        step = forked("the compilation", partial(_compiled, text, self.place), limits, self._box)
-        self.cpu_s, self.wall_s = self.cpu_s + step.cpu_s, self.wall_s + step.wall_s
+        work = partial(_compiled, text, self.place)
+        step = forked("the compilation", work, self.budget, left_s, self._box)
+        self.wall_s += step.wall_s
         answer = _late(step) if step.failed is not None and step.failed[0] == STOPPED else step.left
         if "kept" in answer and self._box is not None:
             room = KEPT_BYTES - sum(each.stat().st_size for each in self.kept.iterdir())
@@ -118,7 +116,7 @@ class Compilations:
             if not all((self.kept / name).exists() for name in answer["kept"]):
                 sentence = f"libraries of a submission are kept up to {KEPT_BYTES >> 20} MiB"
                 answer = _error_json(unable("libraries", sentence))
-        return json.dumps(answer).encode() + b"\n"
+        return json.dumps({**answer, "cpu_s": step.cpu_s}).encode() + b"\n"
 
     def used_by(self, ask: int, told: int) -> None:
         """Have this process, that of the submission, ask for what it would compile."""
@@ -140,6 +138,7 @@ def _asked(ask: int, told: int, kind: str, *given: Any) -> None:
     while not raw.endswith(b"\n"):
         raw += os.read(told, _PART_BYTES) or b"{}\n"
     answer = json.loads(raw)
+    lower_cpu_limit(answer.get("cpu_s", 0.0))
     if "violations" in answer:
         raise _error(answer)
     if "kept" not in answer:

@@ -1,5 +1,6 @@
 """Options of a judgement, and the limits of its processes."""
 
+import os
 from dataclasses import field, fields
 from pathlib import Path
 
@@ -52,7 +53,8 @@ class JudgeOptions:
     blocks : int
         The blocks that a kernel without host code is launched on.
     cpu_s : float
-        CPU seconds of a process: beyond them there is no verdict, and the stage is stopped.
+        CPU seconds of the judgement, but of what it compiles for all that come: beyond them there
+        is no verdict, and the stage is stopped. Without a box each compiler has as many.
     wall_s : float
         Seconds of each step, as `cpu_s`.
     sandbox : str
@@ -110,6 +112,24 @@ class JudgeOptions:
             "cases": self.cases,
             "cap_bytes": self.cap_bytes,
         }
+
+
+@dataclass(eq=False, slots=True)
+class CpuBudget:
+    """CPU seconds of a judgement: those of its steps, of their compilers and of this process."""
+
+    limit_s: float
+    steps_s: float = 0.0
+
+    @property
+    def used_s(self) -> float:
+        """The seconds that are used."""
+        return self.steps_s + sum(os.times()[:2])
+
+    @property
+    def left_s(self) -> float:
+        """The seconds that are left, 0 for none."""
+        return max(0.0, self.limit_s - self.used_s)
 
 
 def _require_whole(name: str, value: object, least: int, need: str) -> None:

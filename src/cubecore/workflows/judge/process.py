@@ -6,7 +6,6 @@ folder of their own, so that the submission's step can be kept from them.
 
 import json
 import math
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -33,7 +32,7 @@ from cubecore.workflows.judge.boxed import (
 from cubecore.workflows.judge.cheating.kinds import OUTSIDE
 from cubecore.workflows.judge.cheating.source_marks import source_marks
 from cubecore.workflows.judge.compilation import Compilations
-from cubecore.workflows.judge.limits import JudgeOptions
+from cubecore.workflows.judge.limits import CpuBudget, JudgeOptions
 from cubecore.workflows.judge.steps import Service, StepOutcome, forked
 from cubecore.workflows.judge.submissions.full_shape import (
     SAMPLED_BLOCKS,
@@ -121,7 +120,7 @@ def _judge(folder: Path) -> None:
     files = [*own_files(submission, place), *map(Path, options.includes)]
     if model is not None and model["binding"]:
         files.append(written_binding(model["binding"]))
-    with submission_boxes(submission, place, files, task, given, options) as boxes:
+    with submission_boxes(submission, place, files, task, given, options, judged.budget) as boxes:
         runner = CaseRunner(submission, place, options)
         cases = GivenCases(given, records, model, step.left["again"])
         told = _run(judged, runner, boxes, cases)
@@ -344,7 +343,7 @@ class _Judgement:
     def __init__(self, folder: Path, options: JudgeOptions, task: JudgeTask) -> None:
         self._folder, self._options, self._task = folder, options, task
         self._seconds: dict[str, float] = {}
-        self._cpu_s = 0.0
+        self.budget = CpuBudget(options.cpu_s)
 
     def step(
         self,
@@ -358,9 +357,8 @@ class _Judgement:
         """Run a step; None, with the reason left, if it fails and is needed."""
         sys.stdout.write(f"{json.dumps({'stage': name})}\n")
         sys.stdout.flush()
-        step = forked(name, work, self._options, box, service)
+        step = forked(name, work, self.budget, self._options.wall_s, box, service)
         self._seconds[name] = step.wall_s
-        self._cpu_s += step.cpu_s
         if step.failed is not None and needed:
             kind, sentence = step.failed
             self.leave({"failed": kind, "at": name, "message": sentence})
@@ -369,14 +367,12 @@ class _Judgement:
 
     def count(self, name: str, work: Compilations | None) -> None:
         """Count the seconds of what was done for steps beside them."""
-        if work is not None and work.cpu_s:
+        if work is not None and work.wall_s:
             self._seconds[name] = work.wall_s
-            self._cpu_s += work.cpu_s
 
     def leave(self, left: Json) -> None:
         """Leave what was judged."""
-        own = sum(os.times()[:2])
-        left |= {"seconds": {"cpu": self._cpu_s + own, **self._seconds}}
+        left |= {"seconds": {"cpu": self.budget.used_s, **self._seconds}}
         (self._folder / "judged.json").write_text(json.dumps(left), "utf-8")
 
 

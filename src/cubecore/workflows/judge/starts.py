@@ -67,7 +67,7 @@ class NewInterpreter:
 
 
 class LoadedInterpreter:
-    """Processes are forked from one that has loaded torch, which takes a second of CPU time."""
+    """Processes are forked from one that has loaded torch, which takes two seconds of CPU time."""
 
     def __init__(self) -> None:
         """Start that one; it ends with this thread, which is to be the batch's."""
@@ -134,10 +134,10 @@ def _environment() -> dict[str, str]:
 def _serve(asked: socket.socket) -> None:
     """Fork processes of judgements, until nobody asks any more."""
     from cubecore.workflows.judge.process import judge_folder
-    from cubecore.workflows.judge.tasks.torch_modules import require_torch
+    from cubecore.workflows.judge.tasks.torch_modules import load_torch
 
     with suppress(RequestError):  # a judgement says so that needs it
-        require_torch()
+        load_torch()
     while True:
         word, files, _, _ = socket.recv_fds(asked, _WORD_BYTES, 2)
         if not word:

@@ -24,7 +24,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.sandbox.box import Sandbox
 from cubecore.sandbox.confinement import TOTAL_BYTES
 from cubecore.sandbox.kernel_calls import end_with_parent
-from cubecore.workflows.judge.limits import JudgeOptions
+from cubecore.workflows.judge.limits import CpuBudget
 from cubecore.workflows.judge.submissions.runner import Stopped
 
 _LOG_BYTES = 4000
@@ -67,14 +67,19 @@ class Service(Protocol):
 def forked(
     name: str,
     work: Callable[[], Json],
-    options: JudgeOptions,
+    budget: CpuBudget,
+    wall_s: float,
     box: Sandbox | None = None,
     service: Service | None = None,
 ) -> StepOutcome:
     """Run work in a process of its own, and in a box if there is one; return what it left.
 
-    A service answers the questions of the work, here.
+    It may take the CPU seconds that are left, which it lessens. A service answers the questions of
+    the work, here.
     """
+    cpu_s = budget.left_s  # the child counts seconds of its own
+    if not cpu_s:
+        return StepOutcome(_without_cpu(name, budget), 0.0, 0.0)
     # The child holds an end of a pipe that nothing of its own inherits: it closes when the child
     # ends. What it says comes by two others, which are read meanwhile. Whoever is left in its
     # session is killed before it is waited for: until then its number is not given away.
@@ -88,12 +93,12 @@ def forked(
         for file in (tell, *(ours for ours, _ in pipes)):
             os.close(file)
         files = (*(theirs for _, theirs in pipes), told)
-        _work(work, files, options, box, service)
+        _work(work, files, cpu_s, box, service)
     for file in (told, *(theirs for _, theirs in pipes)):
         os.close(file)
     end, answer, log, asked = (ours for ours, _ in pipes)
     said = _Output(answer, log, _Questions(asked, tell, service))
-    late = said.read_until(end, begin + options.wall_s, box)
+    late = said.read_until(end, begin + wall_s, box)
     with suppress(OSError):
         os.killpg(child, signal.SIGKILL)  # the whole session, and what it has left behind
     with suppress(OSError):
@@ -102,13 +107,14 @@ def forked(
     for file in (tell, *(ours for ours, _ in pipes)):
         os.close(file)
     seconds = used.ru_utime + used.ru_stime, perf_counter() - begin
+    budget.steps_s += seconds[0]
     if late:
-        sentence = late.format(seconds=f"{options.wall_s:g}", size=f"{TOTAL_BYTES / (1 << 30):g}")
+        sentence = late.format(seconds=f"{wall_s:g}", size=f"{TOTAL_BYTES / (1 << 30):g}")
         return StepOutcome({STOPPED: f"{name} {sentence}"}, *seconds)
     try:
         left = json.loads(bytes(said.answer))
     except (ValueError, RecursionError):
-        left = _without_answer(name, status, bytes(said.log), options)
+        left = _without_answer(name, status, bytes(said.log), budget)
     return StepOutcome(left, *seconds)
 
 
@@ -180,10 +186,16 @@ class _Output:
         return bool(part)
 
 
+def lower_cpu_limit(seconds: float) -> None:
+    """Take seconds that others used for it from what this process, a step's, has left."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (max(1, soft - round(seconds)), hard))
+
+
 def _work(
     work: Callable[[], Json],
     files: tuple[int, ...],
-    options: JudgeOptions,
+    cpu_s: float,
     box: Sandbox | None,
     service: Service | None,
 ) -> NoReturn:
@@ -192,7 +204,8 @@ def _work(
     try:
         os.setsid()
         end_with_parent()
-        resource.setrlimit(resource.RLIMIT_CPU, (int(options.cpu_s) + 1, int(options.cpu_s) + 5))
+        limit = int(cpu_s) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 4))
         os.dup2(log, 1)
         os.dup2(log, 2)
         if box is not None:
@@ -224,9 +237,13 @@ def _left(work: Callable[[], Json]) -> Json:
         return {FAULT: traceback.format_exc()}
 
 
-def _without_answer(name: str, status: int, log: bytes, options: JudgeOptions) -> Json:
+def _without_answer(name: str, status: int, log: bytes, budget: CpuBudget) -> Json:
     """Return why a child left no answer: its limit of CPU time, a lack of memory, or a crash."""
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
     if number in {signal.SIGXCPU, signal.SIGKILL}:
-        return {STOPPED: f"{name} was ended by its limit of {options.cpu_s:g} s of CPU time"}
+        return _without_cpu(name, budget)
     return {FAULT: f"{name} ended with status {status}: {log.decode('utf-8', 'replace')}"}
+
+
+def _without_cpu(name: str, budget: CpuBudget) -> Json:
+    return {STOPPED: f"{name} was ended by the limit of {budget.limit_s:g} s of CPU time"}

@@ -39,7 +39,7 @@ from cubecore.frontends.cpp.toolchain.user_macros import split_macros
 from cubecore.lazy_dataclass import dataclass
 
 _UNDEFINED = re.compile(r"undefined reference to [`']?(?P<name>[\w.$@]+)")
-_SERVE = '#include "cubecore/op_host/serve.h"\n'
+_SERVE = '#include "cubecore/op_host/compiled/serve.h"\n'
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +271,7 @@ def _complete(objects: Sequence[Path], undefined: Sequence[str], project: Path, 
 
 def _refusing(names: Iterable[str], out: Path, work: Path) -> None:
     """Compile a function for each name that ends the program with a sentence."""
-    text = '#include "cubecore/op_host/lacking.h"\n'
+    text = '#include "cubecore/op_host/compiled/lacking.h"\n'
     for number, name in enumerate(names):
         text += f'CUBECORE_LACKING(lacking{number}, "{name}")\n'
     unit = work / "lacking.cpp"

@@ -26,6 +26,20 @@ def require_torch() -> None:
     torch.set_num_threads(1)
 
 
+def load_torch() -> None:
+    """Load torch, and what its first call without values loads: a second of a task's first sizes.
+
+    Raises
+    ------
+    RequestError
+        As `require_torch`.
+    """
+    require_torch()
+    import torch
+
+    torch.relu(torch.empty(1, device="meta"))
+
+
 def stand_in() -> None:
     """Register what tasks import on a machine with an NPU, and let torch draw integers as there."""
     for name in _NPU_MODULES:

@@ -8,26 +8,12 @@
 #include <cstring>
 
 #ifdef __NPU_HOST__
-#include <map>
-#include <utility>
-
 namespace cubecore {
 
 // Structs whose fields go elsewhere, which SetDataPtr names: they are there when the struct ends,
 // or the tiling function.
-inline std::map<const void*, std::pair<void*, size_t>>& elsewhere() {
-  static std::map<const void*, std::pair<void*, size_t>> places;
-  return places;
-}
-inline void put(const void* fields) {
-  auto found = elsewhere().find(fields);
-  if (found == elsewhere().end()) return;
-  std::memcpy(found->second.first, fields, found->second.second);
-  elsewhere().erase(found);
-}
-inline void put_all() {
-  while (!elsewhere().empty()) put(elsewhere().begin()->first);
-}
+void set_elsewhere(const void* fields, void* to, size_t bytes);
+void put(const void* fields);
 
 }  // namespace cubecore
 
@@ -41,7 +27,7 @@ class TilingDef {
   void SaveToBuffer(void* to, size_t most) const {
     std::memcpy(to, fields_, most < bytes_ ? most : bytes_);
   }
-  void SetDataPtr(void* to) { ::cubecore::elsewhere()[fields_] = {to, bytes_}; }
+  void SetDataPtr(void* to) { ::cubecore::set_elsewhere(fields_, to, bytes_); }
 
  private:
   void* fields_;
@@ -57,7 +43,7 @@ using optiling::TilingDef;
     static thread_local ::optiling::TilingDef made(nullptr, 0);                      \
     return made = {this, sizeof(*this)};                                             \
   }                                                                                  \
-  void SetDataPtr(void* to) { ::cubecore::elsewhere()[this] = {to, sizeof(*this)}; } \
+  void SetDataPtr(void* to) { ::cubecore::set_elsewhere(this, to, sizeof(*this)); }  \
   ~NAME() { ::cubecore::put(this); }
 #else
 #define CUBECORE_ELSEWHERE(NAME)

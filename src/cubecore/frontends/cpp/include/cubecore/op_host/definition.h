@@ -1,10 +1,15 @@
 // The registration of an operator: inputs, outputs, attributes, chips. Pages: OpDef, OpParamDef,
-// OpAttrDef, OpAICoreDef, OpAICoreConfig, OpMC2Def, OP_ADD.
+// OpAttrDef, OpAICoreDef, OpAICoreConfig, OpMC2Def, OP_ADD. Bodies that use containers stand in
+// compiled/bodies.h, which one file of the library includes: they are most of what a definition
+// compiles to.
 #pragma once
 
 #include <utility>
 
 #include "cubecore/op_host/contexts.h"
+
+extern template class std::vector<ge::DataType>;
+extern template class std::vector<ge::Format>;
 
 namespace ops {
 
@@ -177,19 +182,16 @@ class OpAttrDef {
 template <typename T>
 class Named {
  public:
-  T& operator()(const char* name) {
-    for (T& each : all)
-      if (each.name == name) return each;
-    all.emplace_back(name);
-    return all.back();
-  }
+  T& operator()(const char* name);
   std::deque<T> all;
 };
 
 class OpAICoreConfig {
  public:
-  OpAICoreConfig() = default;
-  explicit OpAICoreConfig(const char*) {}
+  OpAICoreConfig();
+  explicit OpAICoreConfig(const char*) : OpAICoreConfig() {}
+  OpAICoreConfig(const OpAICoreConfig&);
+  ~OpAICoreConfig();
   OpParamDef& Input(const char* name) { return inputs(name); }
   OpParamDef& Output(const char* name) { return outputs(name); }
   OpAICoreConfig& DynamicCompileStaticFlag(bool) { return *this; }
@@ -198,10 +200,7 @@ class OpAICoreConfig {
   OpAICoreConfig& DynamicShapeSupportFlag(bool) { return *this; }
   OpAICoreConfig& NeedCheckSupportFlag(bool) { return *this; }
   OpAICoreConfig& PrecisionReduceFlag(bool) { return *this; }
-  OpAICoreConfig& ExtendCfgInfo(const char* key, const char* value) {
-    extended[key] = value;
-    return *this;
-  }
+  OpAICoreConfig& ExtendCfgInfo(const char* key, const char* value);
 
   Named<OpParamDef> inputs, outputs;
   std::map<std::string, std::string> extended;
@@ -238,14 +237,8 @@ class OpAICoreDef {
     return *this;
   }
   OpAICoreDef& LaunchWithZeroEleOutputTensors(bool) { return *this; }
-  OpAICoreDef& AddConfig(const char* chip) {
-    configs.emplace_back(chip, OpAICoreConfig());
-    return *this;
-  }
-  OpAICoreDef& AddConfig(const char* chip, OpAICoreConfig& config) {
-    configs.emplace_back(chip, config);
-    return *this;
-  }
+  OpAICoreDef& AddConfig(const char* chip);
+  OpAICoreDef& AddConfig(const char* chip, OpAICoreConfig& config);
 
   TilingFunction tiling = nullptr;
   std::vector<std::pair<std::string, OpAICoreConfig>> configs;
@@ -267,7 +260,8 @@ class OpAICPUDef {
 
 class OpDef {
  public:
-  explicit OpDef(const char* type) : type(type) {}
+  explicit OpDef(const char* type);
+  ~OpDef();
   OpParamDef& Input(const char* name) { return inputs(name); }
   OpParamDef& Output(const char* name) { return outputs(name); }
   OpAttrDef& Attr(const char* name) { return attributes(name); }

@@ -10,7 +10,7 @@ namespace cubecore::op_host {
 
 // The functions of an operator, from its definition and from its implementations.
 struct Operator {
-  std::shared_ptr<ops::OpDef> definition;
+  const ops::OpDef* definition = nullptr;  // there as long as its library
   std::function<ge::graphStatus(gert::TilingContext*)> tiling;
   std::function<ge::graphStatus(gert::TilingParseContext*)> parse;
   std::function<std::shared_ptr<void>()> compile_info;
@@ -19,10 +19,7 @@ struct Operator {
   std::vector<int32_t> valued;  // inputs whose values the functions read
 };
 
-inline std::map<std::string, Operator>& operators() {
-  static std::map<std::string, Operator> all;
-  return all;
-}
+Operator& operator_of(const char* type);
 
 // True while a file registers some of whose functions refuse: it takes the place of no other.
 inline bool& refusing() {
@@ -34,16 +31,11 @@ inline void put(F& place, V function) {
   if (!refusing() || !place) place = function;
 }
 
+void add(const char* type, const ops::OpDef* definition);
+
 template <typename Definition>
 struct Added {
-  explicit Added(const char* type) {
-    auto made = std::make_shared<Definition>(type);
-    Operator& own = operators()[type];
-    if (made->core.tiling != nullptr) put(own.tiling, made->core.tiling);
-    if (made->infer_shape != nullptr) put(own.infer_shape, made->infer_shape);
-    if (made->infer_type != nullptr) put(own.infer_type, made->infer_type);
-    put(own.definition, std::move(made));
-  }
+  explicit Added(const char* type) { add(type, new Definition(type)); }
 };
 
 }  // namespace cubecore::op_host
@@ -60,7 +52,7 @@ class OpImplRegisterV2 {
   using InferTypeFunc = ge::graphStatus (*)(InferDataTypeContext*);
   using TilingFunc = ge::graphStatus (*)(TilingContext*);
 
-  explicit OpImplRegisterV2(const char* type) : own_(cubecore::op_host::operators()[type]) {}
+  explicit OpImplRegisterV2(const char* type) : own_(cubecore::op_host::operator_of(type)) {}
   OpImplRegisterV2& InferShape(InferShapeFunc function) {
     cubecore::op_host::put(own_.infer_shape, function);
     return *this;

@@ -192,7 +192,10 @@ class AscendString {
 };
 
 inline const char* NameOf(DataType type) {
-  static const std::map<DataType, const char*> names = {
+  static constexpr struct {
+    DataType type;
+    const char* name;
+  } names[] = {
       {DT_FLOAT, "DT_FLOAT"},   {DT_FLOAT16, "DT_FLOAT16"},  {DT_INT8, "DT_INT8"},
       {DT_INT32, "DT_INT32"},   {DT_UINT8, "DT_UINT8"},      {DT_INT16, "DT_INT16"},
       {DT_UINT16, "DT_UINT16"}, {DT_UINT32, "DT_UINT32"},    {DT_INT64, "DT_INT64"},
@@ -203,8 +206,9 @@ inline const char* NameOf(DataType type) {
       {DT_FLOAT8_E5M2, "DT_FLOAT8_E5M2"}, {DT_FLOAT8_E4M3FN, "DT_FLOAT8_E4M3FN"},
       {DT_FLOAT8_E8M0, "DT_FLOAT8_E8M0"}, {DT_FLOAT4_E2M1, "DT_FLOAT4_E2M1"},
       {DT_FLOAT4_E1M2, "DT_FLOAT4_E1M2"}};
-  auto found = names.find(type);
-  return found == names.end() ? "DT_UNDEFINED" : found->second;
+  for (const auto& each : names)
+    if (each.type == type) return each.name;
+  return "DT_UNDEFINED";
 }
 
 // An operator of a graph, which checks of support ask: none has one here, so that its functions
@@ -239,21 +243,18 @@ class TypeUtils {
   static std::string DataTypeToSerialString(DataType type) { return NameOf(type); }
   static AscendString DataTypeToAscendString(DataType type) { return AscendString(NameOf(type)); }
   static std::string FormatToSerialString(Format format) {
-    static const std::map<Format, const char*> names = {{FORMAT_ND, "ND"},
-                                                        {FORMAT_NCHW, "NCHW"},
-                                                        {FORMAT_NHWC, "NHWC"},
-                                                        {FORMAT_NC1HWC0, "NC1HWC0"},
-                                                        {FORMAT_NDHWC, "NDHWC"},
-                                                        {FORMAT_NCDHW, "NCDHW"},
-                                                        {FORMAT_HWCN, "HWCN"},
-                                                        {FORMAT_NCL, "NCL"},
-                                                        {FORMAT_FRACTAL_Z, "FRACTAL_Z"},
-                                                        {FORMAT_CHWN, "CHWN"},
-                                                        {FORMAT_DHWCN, "DHWCN"},
-                                                        {FORMAT_NC, "NC"},
-                                                        {FORMAT_FRACTAL_NZ, "FRACTAL_NZ"}};
-    auto found = names.find(static_cast<Format>(GetPrimaryFormat(format)));
-    return found == names.end() ? "RESERVED" : found->second;
+    static constexpr struct {
+      Format format;
+      const char* name;
+    } names[] = {
+        {FORMAT_ND, "ND"}, {FORMAT_NCHW, "NCHW"}, {FORMAT_NHWC, "NHWC"},
+        {FORMAT_NC1HWC0, "NC1HWC0"}, {FORMAT_NDHWC, "NDHWC"}, {FORMAT_NCDHW, "NCDHW"},
+        {FORMAT_HWCN, "HWCN"}, {FORMAT_NCL, "NCL"}, {FORMAT_FRACTAL_Z, "FRACTAL_Z"},
+        {FORMAT_CHWN, "CHWN"}, {FORMAT_DHWCN, "DHWCN"}, {FORMAT_NC, "NC"},
+        {FORMAT_FRACTAL_NZ, "FRACTAL_NZ"}};
+    for (const auto& each : names)
+      if (each.format == GetPrimaryFormat(format)) return each.name;
+    return "RESERVED";
   }
   static AscendString FormatToAscendString(Format format) {
     return AscendString(FormatToSerialString(format));

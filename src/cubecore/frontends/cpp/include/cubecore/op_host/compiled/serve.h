@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "cubecore/op_host/registry.h"
+#include "cubecore/op_host/compiled/bodies.h"
 
 namespace cubecore::op_host {
 
