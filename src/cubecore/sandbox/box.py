@@ -21,6 +21,9 @@ from cubecore.sandbox.view import BoxView
 from cubecore.sandbox.words import AUTO, BWRAP, NONE, OWN
 
 _MOST_FILES = 4096
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+_TIMES = slice(11, 15)
+"""The ticks in a process's stat, behind its name: its own, and those of children that ended."""
 _OF_PROCESS = re.compile(rb"^Rss(?:Anon|Shmem):\s*(\d+) kB", re.MULTILINE)
 
 
@@ -64,12 +67,21 @@ class Sandbox:
 
     def memory_bytes(self) -> int:
         """Return the memory of all processes inside: what they share counts for each of them."""
-        held, root = 0, f"/proc/{self.holder.process}/root/proc"
+        texts = self._of_processes("status")
+        return sum(int(size) for text in texts for size in _OF_PROCESS.findall(text)) << 10
+
+    def cpu_s(self) -> float:
+        """Return the CPU seconds of all processes inside, and of those of theirs that ended."""
+        fields = (text.rpartition(b")")[2].split()[_TIMES] for text in self._of_processes("stat"))
+        return sum(int(ticks) for times in fields for ticks in times) * _TICK_S
+
+    def _of_processes(self, file: str) -> Iterator[bytes]:
+        """Yield what a file of /proc says of each process inside."""
+        root = f"/proc/{self.holder.process}/root/proc"
         with suppress(OSError):
             for name in filter(str.isdigit, os.listdir(root)):  # noqa: PTH208 - a text is enough
-                with suppress(OSError), open(f"{root}/{name}/status", "rb") as file:  # noqa: PTH123
-                    held += sum(int(size) for size in _OF_PROCESS.findall(file.read()))
-        return held << 10
+                with suppress(OSError), open(f"{root}/{name}/{file}", "rb") as text:  # noqa: PTH123
+                    yield text.read()
 
     def copied_out(self, folder: Path, out: Path, most_bytes: int) -> None:
         """Copy plain files of a scratch folder out of the box; links are not followed.

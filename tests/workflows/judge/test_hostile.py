@@ -208,6 +208,23 @@ def test_the_steps_of_a_judgement_share_its_cpu_seconds() -> None:
     assert own + 1.0 < budget.used_s < own + 4.0
 
 
+def test_the_processes_of_a_box_share_its_cpu_seconds() -> None:
+    budget = CpuBudget(sum(os.times()[:2]) + 3)
+    with opened("auto", BoxView()) as box:
+        step = steps.forked("a step", busy_by_four, budget, 50, box)
+    assert step.failed == ("stopped", f"a step {budget.sentence}")
+    assert step.wall_s < 12
+
+
+def busy_by_four() -> dict[str, str]:
+    """Have four processes that use a minute of CPU time each."""
+    for _ in range(3):
+        if os.fork() == 0:
+            busy(60)
+            os._exit(0)
+    return busy(60)
+
+
 def busy(seconds: float) -> dict[str, str]:
     """Use CPU time."""
     end = time.process_time() + seconds

@@ -231,6 +231,36 @@ def test_a_kernel_for_one_shape_is_judged_at_it(tmp_path, monkeypatch):
 
 @needs_compiler
 @with_torch
+def test_a_kernel_for_one_shape_that_is_too_large_has_no_verdict(tmp_path, monkeypatch):
+    """A binding that takes its task's own shape alone: its refusal of others proves nothing."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "task.py").write_text(TASK.replace("1024", "96"))
+    model = f"{LAUNCH_MODEL}\n    def __init__(self, groups):\n        super().__init__()\n"
+    limit = "at::Tensor z = at::empty_like(x);"
+    for name, size in (("own", 4096 * 32 * 96), ("other", 4096 * 32 * 48)):
+        checked = f'TORCH_CHECK(x.numel() == {size}, "made for one shape"); {limit}'
+        text = LAUNCH.replace(limit, checked).replace(*SHAPES)
+        sources = [
+            {"path": "k.cpp", "content": text},
+            {"path": "model_new.py", "content": model},
+        ]
+        entry = {"model": "model_new.py::ModelNew"}
+        (tmp_path / f"{name}.json").write_text(json.dumps({"entry": entry, "sources": sources}))
+    own, other = (
+        cli("judge", f"{name}.json", "--task", "task.py", "--json").json
+        for name in ("own", "other")
+    )
+    assert (own["stage"], own["correct"], own["time"]) == ("stopped", None, None)
+    refusal = "the binding run_add: x.numel() == 12582912 does not hold: made for one shape"
+    assert own["errors"][0]["message"] == (
+        f"a smaller shape alone is refused ({refusal}), and that of the task, "
+        "150,994,944 B of arrays, is too large to be run"
+    )
+    assert (other["correct"], other["stage"]) == (False, "run")
+
+
+@needs_compiler
+@with_torch
 def test_what_fits_at_a_smaller_shape_alone_is_refused(tmp_path, monkeypatch):
     """A tile that grows with the rows: 32 rows fit UB, the 4096 of the task do not."""
     monkeypatch.chdir(tmp_path)

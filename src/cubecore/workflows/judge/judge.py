@@ -61,7 +61,8 @@ def judge(
     """Judge a submission: run it on a task's cases, compare, check and time it.
 
     Outcomes follow from the budget of instructions alone. Limits of time end a judgement without a
-    verdict: its stage is ``stopped``.
+    verdict, and so does a shape that is too large to run where smaller ones are refused: its stage
+    is ``stopped``.
 
     Parameters
     ----------

@@ -131,6 +131,11 @@ class CpuBudget:
         """The seconds that are left, 0 for none."""
         return max(0.0, self.limit_s - self.used_s)
 
+    @property
+    def sentence(self) -> str:
+        """The end of a sentence on who used them up."""
+        return f"was ended by the limit of {self.limit_s:g} s of CPU time"
+
 
 def _require_whole(name: str, value: object, least: int, need: str) -> None:
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:

@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from cubecore.aliases import Json
-from cubecore.answers.verdict import REQUEST
+from cubecore.answers.verdict import REQUEST, STOPPED
 from cubecore.errors import CubecoreError, RequestError, unable
 from cubecore.frontends.cpp.files import SUFFIXES
 from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
@@ -37,6 +37,7 @@ from cubecore.workflows.judge.steps import Service, StepOutcome, forked
 from cubecore.workflows.judge.submissions.full_shape import (
     SAMPLED_BLOCKS,
     full_options,
+    is_refused,
     is_right,
 )
 from cubecore.workflows.judge.submissions.full_shape import is_asked as is_full_asked
@@ -60,6 +61,7 @@ from cubecore.workflows.judge.submissions.redrawn import (
     without_independence,
 )
 from cubecore.workflows.judge.submissions.runner import CaseRunner
+from cubecore.workflows.judge.submissions.time_at_full_shape import is_timed
 from cubecore.workflows.judge.tasks.comparison import (
     REFUSED,
     RIGHT,
@@ -200,6 +202,8 @@ class _FullShape:
             error = told["cases"][-1].get("error")
             if error is None or error["message"] != self._refusal():
                 self._execute()
+        elif full and is_refused(records, told["compared"]):
+            self._leave_open(full)
         ran = records[-1]["sizes"].get("variant") == FULL
         timed = ran and "time" in told["cases"][-1]
         if full and is_right(records, told["compared"]) and not timed:
@@ -239,6 +243,15 @@ class _FullShape:
                 self.told["cases"].append(ran["cases"][0])
                 self.told["compared"].append(result)
                 return
+
+    def _leave_open(self, full: Json) -> None:
+        """Give no verdict where a smaller shape alone is refused, and the own is too large."""
+        tiled, error = self._tiled, self.told["cases"][-1].get("error")
+        if error is None or tiled is None or unfit(tiled[1]) or not is_timed(tiled[1]["time"]):
+            return
+        sentence = f"a smaller shape alone is refused ({error['message']}), and that of the task, "
+        self.told["failed"] = STOPPED
+        self.told["message"] = f"{sentence}{full['bytes']:,} B of arrays, is too large to be run"
 
     def _refusal(self) -> str:
         """Return the words that it is refused with by its sizes alone; empty for none."""

@@ -32,9 +32,7 @@ _MOST_BYTES = 64 << 20
 """The most bytes of an answer."""
 _PART_BYTES = 1 << 16
 _LOOK_S = 0.5
-"""Seconds between two looks at the memory of a box."""
-_LATE = "did not end within {seconds} s"
-_LARGE = "took more than {size} GiB of memory"
+"""Seconds between two looks at the memory and the CPU time of a box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,7 @@ def forked(
     """
     cpu_s = budget.left_s  # the child counts seconds of its own
     if not cpu_s:
-        return StepOutcome(_without_cpu(name, budget), 0.0, 0.0)
+        return StepOutcome({STOPPED: f"{name} {budget.sentence}"}, 0.0, 0.0)
     # The child holds an end of a pipe that nothing of its own inherits: it closes when the child
     # ends. What it says comes by two others, which are read meanwhile. Whoever is left in its
     # session is killed before it is waited for: until then its number is not given away.
@@ -98,7 +96,8 @@ def forked(
         os.close(file)
     end, answer, log, asked = (ours for ours, _ in pipes)
     said = _Output(answer, log, _Questions(asked, tell, service))
-    late = said.read_until(end, begin + wall_s, box)
+    watch = _Watch(begin + wall_s, cpu_s, box, f"did not end within {wall_s:g} s", budget)
+    late = said.read_until(end, watch)
     with suppress(OSError):
         os.killpg(child, signal.SIGKILL)  # the whole session, and what it has left behind
     with suppress(OSError):
@@ -109,8 +108,7 @@ def forked(
     seconds = used.ru_utime + used.ru_stime, perf_counter() - begin
     budget.steps_s += seconds[0]
     if late:
-        sentence = late.format(seconds=f"{wall_s:g}", size=f"{TOTAL_BYTES / (1 << 30):g}")
-        return StepOutcome({STOPPED: f"{name} {sentence}"}, *seconds)
+        return StepOutcome({STOPPED: f"{name} {late}"}, *seconds)
     try:
         left = json.loads(bytes(said.answer))
     except (ValueError, RecursionError):
@@ -138,6 +136,32 @@ class _Questions:
             answer = answer[os.write(self.tell, answer) :]
 
 
+class _Watch:
+    """The limits of a step, and of all processes in its box together."""
+
+    def __init__(
+        self, end: float, cpu_s: float, box: Sandbox | None, late: str, budget: CpuBudget
+    ) -> None:
+        self.end, self.late = end, late
+        self._box, self._cpu_s, self._budget = box, cpu_s, budget
+        self._began_s = box.cpu_s() if box is not None else 0.0
+        self._looked = perf_counter()
+
+    def passed(self) -> str:
+        """Return the sentence on a limit that is passed, empty for none."""
+        if perf_counter() >= self.end:
+            return self.late
+        # A limit of a process is one of each; their sums are looked at while they run.
+        if self._box is None or perf_counter() - self._looked < _LOOK_S:
+            return ""
+        self._looked = perf_counter()
+        if self._box.memory_bytes() > TOTAL_BYTES:
+            return f"took more than {TOTAL_BYTES / (1 << 30):g} GiB of memory"
+        # A second more: a process that is ended by its own limit says where it was.
+        used_s = self._box.cpu_s() - self._began_s
+        return self._budget.sentence if used_s > self._cpu_s + 1 else ""
+
+
 class _Output:
     """The output of a step: its answer, its questions, and the end of the rest that it prints."""
 
@@ -148,30 +172,25 @@ class _Output:
         for file in (*self._files, questions.tell):
             os.set_blocking(file, False)
 
-    def read_until(self, end: int, late: float, box: Sandbox | None) -> str:
+    def read_until(self, end: int, watch: _Watch) -> str:
         """Read until the file `end` closes; the sentence on a limit that is passed before."""
         watched = {end, *self._files}
-        looked = perf_counter()
-        while (left := late - perf_counter()) > 0:
-            # A limit of memory is one of each process; their sum is looked at while they run.
+        while not (passed := watch.passed()):
+            left = max(0.0, watch.end - perf_counter())
             ready, _, _ = select.select(list(watched), [], [], min(left, _LOOK_S))
-            if box is not None and perf_counter() - looked >= _LOOK_S:
-                looked = perf_counter()
-                if box.memory_bytes() > TOTAL_BYTES:
-                    return _LARGE
             for file in {*ready} - {end}:
                 if not self._read(file):
                     watched.discard(file)
             if max(len(self.answer), len(self._questions.text)) > _MOST_BYTES:
-                return _LATE
+                return watch.late
             with suppress(BlockingIOError, BrokenPipeError):  # of who does not read its answers
-                self._questions.answer(late - perf_counter())
+                self._questions.answer(watch.end - perf_counter())
             if end in ready:
                 for file in watched - {end}:
                     while self._read(file) and len(self.answer) <= _MOST_BYTES:
                         pass
                 return ""
-        return _LATE
+        return passed
 
     def _read(self, file: int) -> bool:
         """Read what is there; False if nothing is."""
@@ -241,9 +260,5 @@ def _without_answer(name: str, status: int, log: bytes, budget: CpuBudget) -> Js
     """Return why a child left no answer: its limit of CPU time, a lack of memory, or a crash."""
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
     if number in {signal.SIGXCPU, signal.SIGKILL}:
-        return _without_cpu(name, budget)
+        return {STOPPED: f"{name} {budget.sentence}"}
     return {FAULT: f"{name} ended with status {status}: {log.decode('utf-8', 'replace')}"}
-
-
-def _without_cpu(name: str, budget: CpuBudget) -> Json:
-    return {STOPPED: f"{name} was ended by the limit of {budget.limit_s:g} s of CPU time"}

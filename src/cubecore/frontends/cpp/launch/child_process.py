@@ -265,7 +265,8 @@ class Child:
         else:
             end, remedy = _end(box, status, self._asked, said, late=late, silent=silent, raw=raw)
             self._failure = _at(box, self._asked, end, remedy or self.remark)
-            self._failure.origin = TIME_LIMIT if late else ""
+            ends = {box.signal, os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0}
+            self._failure.origin = TIME_LIMIT if late or signal.SIGXCPU in ends else ""
         raise self._failure
 
     def _stopped(self) -> tuple[int, str]:

@@ -33,20 +33,23 @@ def is_asked(records: Sequence[Json], compared: Sequence[Json], full: Json, cap_
     """
     if not full or full["bytes"] > _SHARE * cap_bytes or full["operations"] > _MOST_OPERATIONS:
         return False
-    outcomes = {
-        record["sizes"].get("variant"): result.get("outcome")
-        for record, result in zip(records, compared, strict=False)
-    }
-    return outcomes.get(ALIGNED) in {WRONG, REFUSED}
+    return _outcomes(records, compared).get(ALIGNED) in {WRONG, REFUSED}
+
+
+def is_refused(records: Sequence[Json], compared: Sequence[Json]) -> bool:
+    """Return whether a submission refuses the smaller shape that keeps the remainders."""
+    return _outcomes(records, compared).get(ALIGNED) == REFUSED
 
 
 def is_right(records: Sequence[Json], compared: Sequence[Json]) -> bool:
     """Return whether a submission is right at the sizes that decide: the full ones, if they ran."""
-    outcomes = {
-        record["sizes"].get("variant"): result.get("outcome")
-        for record, result in zip(records, compared, strict=False)
-    }
+    outcomes = _outcomes(records, compared)
     return outcomes.get(FULL, outcomes.get(ALIGNED)) == RIGHT
+
+
+def _outcomes(records: Sequence[Json], compared: Sequence[Json]) -> Json:
+    pairs = zip(records, compared, strict=False)
+    return {record["sizes"].get("variant"): result.get("outcome") for record, result in pairs}
 
 
 def full_options(options: JudgeOptions) -> JudgeOptions:
