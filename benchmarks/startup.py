@@ -32,8 +32,8 @@ def commands(tiling: str) -> dict[str, tuple[float, list[str]]]:
         "chips": (1.8, ["chips"]),
         "explain": (1.8, ["explain", "L0C-CAPACITY"]),
         "check": (1.8, ["check", tiling, *OPTIONS]),
-        "plan": (2.0, ["plan", *OPTIONS]),
-        "time": (3.0, ["time", *OPTIONS]),
+        "plan": (3.0, ["plan", *OPTIONS]),
+        "time": (3.3, ["time", *OPTIONS]),
         "run": (3.5, ["run", *OPTIONS]),
     }
 

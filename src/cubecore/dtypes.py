@@ -1,11 +1,11 @@
 """Element types as records: width, C0, vendor names, and NumPy's type where one exists."""
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from cubecore.aliases import Column
 from cubecore.errors import did_you_mean, refuse
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import DATA_BLOCK_BYTES, floor_div
 
 if TYPE_CHECKING:

@@ -5,10 +5,8 @@ A message is one sentence. About a value it is ``<subject> must <requirement>, g
 sentence of its own, as ``cannot read x.json: no such file``.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-
-from cubecore.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -6,6 +6,7 @@ writes the two the other way round for NZ, and so do we: NZ is small z, big N; Z
 ZZ is both row by row). Offsets count elements from the first one.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -13,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.arrays import Array
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 
 Offsets = NDArray[np.intp]

@@ -26,7 +26,6 @@ CHIPS = {
     "cli.verbs",
     "click",
     "errors",
-    "lazy_dataclass",
     "manual",
     "package_data",
     "typing",
@@ -65,7 +64,7 @@ MODEL = {
 COMPILER = {
     *("aliases", "arrays", "cache", "chips", "cli", "cli.verbs", "click", "dtypes", "errors"),
     *("frontends.capi", "frontends.cpp", "frontends.cpp.compile", "isa.declare", "isa.program"),
-    *("isa.scalar", "isa.vector", "layouts", "lazy_dataclass", "machine.memory", "numerics"),
+    *("isa.scalar", "isa.vector", "layouts", "machine.memory", "numerics"),
     *("machine.execute", "machine.sanitize", "numpy", "package_data", "tempfile", "typing"),
     *("manual", "tiling.model", "units", "version", "zipfile"),
 }
@@ -82,7 +81,7 @@ MAY_LOAD = {
     ("time", *SHAPE): KERNEL | TIMING,
     ("compare", "TILING", "TILING", *SHAPE): KERNEL | TIMING,
     ("env",): {
-        *("aliases", "cli", "cli.verbs", "click", "errors", "frontends.cpp", "lazy_dataclass"),
+        *("aliases", "cli", "cli.verbs", "click", "errors", "frontends.cpp"),
         *("typing", "version"),
     },
     ("c++", "-c", "HOST", "-o", "OBJECT"): COMPILER,

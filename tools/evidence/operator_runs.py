@@ -14,6 +14,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -24,7 +25,6 @@ from tools.evidence.cpp_programs import obstacle
 import cubecore
 from cubecore.errors import CubecoreError
 from cubecore.frontends.cpp.toolchain.generated.header_folder import headers
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitize.findings import faults
 
 DATA = Path(__file__).with_name("operator_runs.jsonl")

@@ -5,14 +5,13 @@ not made.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from shlex import quote
 
 from cubecore.advice.reasons import padded_extents
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import CubecoreError
 from cubecore.kernels.matmul.launch_time import is_known
-from cubecore.lazy_dataclass import dataclass
 from cubecore.planning.event_ranking import can_be_timed, plan_of
 from cubecore.planning.planner import plan_tilings
 from cubecore.planning.timed_product import TimedProduct

@@ -11,10 +11,10 @@ its name was measured.
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.package_data import packaged
 from cubecore.presented.text import duration
 

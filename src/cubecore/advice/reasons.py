@@ -6,14 +6,13 @@ difference is the cost that is told. Costs of several reasons do not add up.
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from cubecore.chips.costs import DEPENDENT_MAD_FRACTALS, LINE_BYTES, are_dependent
 from cubecore.isa.mte.copies import ND2NZ_PITCH_LIMIT
 from cubecore.kernels.matmul.launch_time import launch_time
-from cubecore.lazy_dataclass import dataclass
 from cubecore.presented.text import table
 from cubecore.tiling.cost.closed_form import start_cycles
 from cubecore.tiling.model.core_grid import problem_blocks

@@ -6,7 +6,7 @@ launch is timed again, and the difference is the gain.
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from inspect import getdoc
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +16,6 @@ from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip
 from cubecore.chips.model import number_type
 from cubecore.errors import CubecoreError, DeadlockError, NoLegalTilingError
-from cubecore.lazy_dataclass import dataclass
 from cubecore.planning.planner import tilings_within
 from cubecore.planning.timed_product import TimedProduct
 from cubecore.presented.text import duration, table

@@ -5,9 +5,9 @@ Without a repair it is `Findings`, of the checker itself.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.presented.text import duration, table
 from cubecore.tiling.rules.checker import Findings
 from cubecore.units import plural

@@ -1,11 +1,11 @@
 """The answers of `chips`: one chip with every fact and its source, or the catalogue."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from cubecore.aliases import Json
 from cubecore.chips import Chip
 from cubecore.chips.model import FACT_FIELDS
-from cubecore.lazy_dataclass import dataclass
 from cubecore.presented.text import table
 
 

@@ -1,8 +1,9 @@
 """The answer of `explain`: what a name means."""
 
+from dataclasses import dataclass
+
 from cubecore import manual
 from cubecore.aliases import Json
-from cubecore.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

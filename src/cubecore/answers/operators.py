@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cubecore.advice.intervals import ATTENTION, ATTENTION_LIBRARY, Interval, interval
-from cubecore.lazy_dataclass import dataclass
 from cubecore.models.collectives import COLLECTIVES
 from cubecore.models.operators import OPERATOR_TERMS
 from cubecore.presented.text import duration

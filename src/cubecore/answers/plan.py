@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,6 @@ from cubecore.advice.reasons import (
 )
 from cubecore.answers.time import product_interval, tiling_figures, time_legal
 from cubecore.errors import NoLegalTilingError, RequestError
-from cubecore.lazy_dataclass import dataclass
 from cubecore.planning.event_ranking import START_UP, plan_of
 from cubecore.planning.timed_product import TimedProduct
 from cubecore.presented import Presented

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cubecore.frontends.finding_text import failed_line
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitize.findings import SanitizerFinding, faults
 from cubecore.manual import address_lines
 from cubecore.numerics import ACCUMULATION_POLICY

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,6 @@ from cubecore.advice.intervals import Interval, interval, interval_line
 from cubecore.frontends.finding_text import failed_line, finding_lines, launch_text
 from cubecore.frontends.launch_timing import launch_of, timed_chip
 from cubecore.frontends.source_lines import by_place, source_lines
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitize.findings import SanitizerFinding, faults
 from cubecore.presented import Presented
 from cubecore.presented.text import duration, table

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.presented.text import number, table
 from cubecore.units import plural
 

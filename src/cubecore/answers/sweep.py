@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from cubecore.advice.intervals import interval_range
 from cubecore.chips.model import FACT_FIELDS, number_type
 from cubecore.dtypes import type_name
 from cubecore.errors import did_you_mean, refuse
-from cubecore.lazy_dataclass import dataclass
 from cubecore.presented import Presented
 from cubecore.presented.text import Value, duration, number, shown, table
 from cubecore.tiling.model.field_limits import PLANNED_FIELDS

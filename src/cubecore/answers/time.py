@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,6 @@ from cubecore.advice.intervals import Interval, interval, interval_line
 from cubecore.advice.reasons import Reason, reasons, reasons_lines
 from cubecore.kernels.matmul.launch import require_supported
 from cubecore.kernels.runnable import require_timed
-from cubecore.lazy_dataclass import dataclass
 from cubecore.planning.timed_product import TimedProduct
 from cubecore.presented import Presented
 from cubecore.presented.text import number, table

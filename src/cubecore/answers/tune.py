@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cubecore.advice.reasons import reasons_lines
 from cubecore.advice.timed_changes import TimedChange, TimedChanges, tiling_change
 from cubecore.answers.time import Timed, time_legal
 from cubecore.errors import unable
-from cubecore.lazy_dataclass import dataclass
 from cubecore.presented import Presented
 from cubecore.presented.text import duration, table
 from cubecore.reports.timelines import RECORDED, pipe_bars, timeline_lines

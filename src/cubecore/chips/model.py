@@ -6,13 +6,12 @@ each value comes from is in `Chip.sources`, field by field.
 
 import copyreg
 from collections.abc import Mapping
-from dataclasses import MISSING, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any, Self, get_args, get_type_hints
 
 from cubecore.errors import did_you_mean, refuse, unable
-from cubecore.lazy_dataclass import dataclass
 
 JOINED_ARCHS = ("m100", "1001", "2002")
 """Architectures whose AI Core has Cube and Vector together (TIK: L1 and UB of one core)."""

@@ -1,7 +1,8 @@
 """Element types that the Cube of an architecture multiplies (Mmad, tables 4 to 7)."""
 
+from dataclasses import dataclass
+
 from cubecore.citations import cite
-from cubecore.lazy_dataclass import dataclass
 
 _TABLE_4 = cite("002", "table 4")
 

@@ -5,11 +5,11 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from cubecore.aliases import Json
 from cubecore.errors import CubecoreError
-from cubecore.lazy_dataclass import dataclass
 from cubecore.version import __version__
 
 _PACKAGES = ("numpy", "ml_dtypes", "click", "greenlet", "threadpoolctl")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from cubecore.errors import unable
-from cubecore.lazy_dataclass import dataclass
 from cubecore.output_files import require_writable, write_whole
 from cubecore.reports.files.trace_view import WHOLE, TraceView
 

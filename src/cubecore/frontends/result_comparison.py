@@ -1,5 +1,6 @@
 """Arrays that a launch left, compared with the values that they should hold."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from cubecore.dtypes import ElementType
 from cubecore.errors import did_you_mean, refuse
 from cubecore.frontends.kernels.session import KernelRun
 from cubecore.frontends.result_writer import ElementWriter, writer_of, writes_into
-from cubecore.lazy_dataclass import dataclass
 from cubecore.presented import Figures, Presented
 
 if TYPE_CHECKING:

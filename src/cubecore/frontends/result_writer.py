@@ -1,6 +1,7 @@
 """The source line that wrote an element of an array in global memory, looked up in a launch."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,6 @@ from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Issue, LoadScalar, Location
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.footprint import Footprint, outside
 
 if TYPE_CHECKING:

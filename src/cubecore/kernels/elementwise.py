@@ -5,6 +5,7 @@ unit works, MTE3 writes the result back. With two buffers the next tile's loads 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from cubecore.dtypes import ElementType
@@ -18,7 +19,6 @@ from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.isa.vector.common.mask import REPEAT_BYTES
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.build.flags import Flags, Ring, of_tiles
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import DATA_BLOCK_BYTES, ceil_div
 
 _MOST_REPEATS = 255

@@ -1,6 +1,6 @@
 """Kinds of findings by their stable ids: the check of each, its meaning and its remedy."""
 
-from cubecore.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 MEMCHECK = "memcheck"
 INITCHECK = "initcheck"

@@ -11,8 +11,8 @@ Of n bytes on p cards, each with rate B and latency L a step, after a start S:
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.models.decoder import Decoder, Experts
 from cubecore.models.products import HEAD
 from cubecore.models.step import InferenceStep

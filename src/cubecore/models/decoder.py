@@ -1,6 +1,6 @@
 """A decoder's layers as widths: what a config says of the products, whatever the family."""
 
-from cubecore.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,8 @@
 """The memory of one card: bytes of the weights that it keeps, and of the cache of a step."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cubecore.dtypes import element_type
-from cubecore.lazy_dataclass import dataclass
 from cubecore.models.decoder import Decoder, Experts, LatentAttention, LayerKind
 from cubecore.models.products import FUSED, step_products
 from cubecore.models.step import InferenceStep

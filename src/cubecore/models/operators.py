@@ -1,9 +1,8 @@
 """The operators of a step beside its matmuls: attention, norms, activations and the like."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.models.decoder import (
     Attention,
     Decoder,

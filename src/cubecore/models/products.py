@@ -1,10 +1,9 @@
 """The matmuls of a step: every matrix matmul of a decoder on one card, fused and split."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cubecore.errors import refuse
-from cubecore.lazy_dataclass import dataclass
 from cubecore.models.decoder import Attention, Decoder, Experts, LatentAttention, Mlp
 from cubecore.models.step import InferenceStep
 from cubecore.units import ceil_div

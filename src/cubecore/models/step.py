@@ -1,7 +1,8 @@
 """A step of a model as the user states it: phase, tokens, cards."""
 
+from dataclasses import dataclass
+
 from cubecore.errors import RequestError, Violation, refuse
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.epilogue import is_integer, wrong
 from cubecore.units import INT32_MAX
 

@@ -1,6 +1,6 @@
 """Plans told by the event timing: what `plan` says of a tiling is what `time` says."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,6 @@ from cubecore.errors import InfeasibleError, RequestError
 from cubecore.kernels.matmul.launch import require_supported
 from cubecore.kernels.matmul.launch_time import is_known, launch_time
 from cubecore.kernels.runnable import require_timed
-from cubecore.lazy_dataclass import dataclass
 from cubecore.planning.local_search import STANDARD, Effort, LocalSearch, effort_named
 from cubecore.planning.planner import over_shared_k, plan_tilings
 from cubecore.tiling.cost.closed_form import predict

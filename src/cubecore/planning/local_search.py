@@ -5,12 +5,11 @@ the fastest is changed next, until a round saves no more than `LEAST_GAIN`. Base
 longer than the share then are cut to it, where that takes no longer.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cubecore.errors import refuse
 from cubecore.kernels.matmul.launch_time import is_known, launch_time
-from cubecore.lazy_dataclass import dataclass
 from cubecore.planning.planner import over_shared_k, whole_tiling
 from cubecore.tiling.rules.checker import check_case
 from cubecore.tiling.rules.model import RuleCase

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from cubecore.chips.costs import peak_ops_per_cycle
 from cubecore.kernels.matmul.launch import matmul_launch
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.rules.checker import check_tiling
 
 if TYPE_CHECKING:

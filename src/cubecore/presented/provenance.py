@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.version import __version__
 
 if TYPE_CHECKING:

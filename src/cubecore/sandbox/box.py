@@ -7,11 +7,11 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from cubecore.errors import unable
-from cubecore.lazy_dataclass import dataclass
 from cubecore.sandbox.bubblewrap import bubblewrap_box
 from cubecore.sandbox.confinement import confine
 from cubecore.sandbox.kernel_calls import APART, NEW_USER, end_with_parent, join

@@ -7,9 +7,9 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.sandbox.namespaces import NoBoxError, user_namespace
 from cubecore.sandbox.seccomp_filter import program
 from cubecore.sandbox.view import SHARED_BYTES, BoxView, Scratch, system_links

@@ -4,9 +4,9 @@ import os
 import signal
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.sandbox.confinement import confine_holder
 from cubecore.sandbox.kernel_calls import (
     APART,

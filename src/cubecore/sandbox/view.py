@@ -3,10 +3,9 @@
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-
-from cubecore.lazy_dataclass import dataclass
 
 SHARED_BYTES = 64 << 20
 """The most bytes of /dev/shm."""

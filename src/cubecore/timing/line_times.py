@@ -1,10 +1,9 @@
 """Time by source line: what each line's instructions take, out of the logs of the walks."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from cubecore.isa.program.tree import Location
-from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.pipes.core_clock import CoreClock
 from cubecore.timing.pipes.issue_log import BUSY, BYTES
 from cubecore.timing.pipes.queues import NAMES, SCALAR

@@ -1,13 +1,12 @@
 """Results of timing: frozen records."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from cubecore.isa.declare.instruction import InnerCall
 from cubecore.isa.declare.remark import Line
 from cubecore.isa.program.tree import Location
-from cubecore.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

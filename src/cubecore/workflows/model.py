@@ -1,6 +1,7 @@
 """model: a step of a language model: its matmuls, planned and timed, and its other terms."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,6 @@ from cubecore.chips.model import Chip
 from cubecore.dtypes import element_type, type_name
 from cubecore.errors import RequestError, refuse, unable
 from cubecore.kernels.runnable import require_timed
-from cubecore.lazy_dataclass import dataclass
 from cubecore.models.decoder import Decoder
 from cubecore.models.families import read_decoder
 from cubecore.models.memory import CardMemory, card_memory

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from io import BytesIO
 from pathlib import Path
 from time import perf_counter
@@ -16,7 +16,6 @@ from cubecore.errors import refuse, unable
 from cubecore.isa.program.tree import Location
 from cubecore.kernels.matmul.launch import matmul_launch, require_supported
 from cubecore.kernels.runnable import require_runnable
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.engines import run_launch
 from cubecore.machine.finding_kinds import INITCHECK
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor

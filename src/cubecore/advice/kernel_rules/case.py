@@ -1,7 +1,7 @@
 """A timed launch as rules look at it: its leaves with their loops, counts and lines."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from cubecore.chips.model import Chip
@@ -21,7 +21,6 @@ from cubecore.isa.program.tree import (
     Node,
     Program,
 )
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.operation import combines
 from cubecore.timing.memory.global_accesses import cost_of
 from cubecore.timing.records import LineTime, Timeline

@@ -1,7 +1,7 @@
 """Rules on the same bytes of global memory: again by one core, or by several cores at once."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cubecore.advice.kernel_rules.case import KernelCase, Leaf
 from cubecore.advice.kernel_rules.changes.plain import bases_of, recorded_anew
@@ -11,7 +11,6 @@ from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.launch import CoreProgram, Launch
 from cubecore.isa.program.tree import Issue, Location, Program
 from cubecore.isa.scalar.sync import SetFlag, WaitFlag
-from cubecore.lazy_dataclass import dataclass
 
 _MOST_ISSUES = 300_000
 """Instructions of a core above which its loads are not looked at one by one."""

@@ -1,13 +1,13 @@
 """The declaration of a rule: what it counts, from which value on it speaks, and what it says."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
 from cubecore.advice.kernel_rules.case import KernelCase
 from cubecore.isa.program.launch import Launch
 from cubecore.isa.program.tree import Location
-from cubecore.lazy_dataclass import dataclass
 from cubecore.presented.text import duration
 from cubecore.timing.records import Timeline
 

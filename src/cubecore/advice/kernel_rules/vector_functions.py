@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from cubecore.advice.kernel_rules.case import KernelCase, Leaf
@@ -18,7 +18,6 @@ from cubecore.isa.vector.registers.issue.work import (
     work_of,
 )
 from cubecore.isa.vector.registers.vector_function import VectorFunction
-from cubecore.lazy_dataclass import dataclass
 
 _LEAST_SHARE = 0.1
 """The share of a function's cycles below which a limit is not named."""

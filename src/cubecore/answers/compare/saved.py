@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.presented import Presented
 from cubecore.presented.text import table
 

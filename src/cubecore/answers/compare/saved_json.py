@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cubecore.answers.compare.figures import LaunchFigures
 from cubecore.errors import refuse
-from cubecore.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cubecore.advice.intervals import interval_range
 from cubecore.answers.compare.figures import figures_of, verdict
 from cubecore.answers.compare.pair_page import pair_report
 from cubecore.answers.time import Timed, time_legal
-from cubecore.lazy_dataclass import dataclass
 from cubecore.presented import Presented
 from cubecore.presented.text import duration, number, table
 from cubecore.reports.timelines import RECORDED

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cubecore.chips import chip as chip_named
 from cubecore.dtypes import element_type
-from cubecore.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from cubecore.aliases import Json, JsonMapping

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cubecore.answers.model.planned import PlannedStep
 from cubecore.answers.model.text import serving_lines, step_text
-from cubecore.lazy_dataclass import dataclass
 from cubecore.models.products import BOTH
 from cubecore.presented import Presented
 from cubecore.presented.text import duration

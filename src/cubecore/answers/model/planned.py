@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from cubecore.advice.intervals import Interval, interval
 from cubecore.answers.operators import TERMS
-from cubecore.lazy_dataclass import dataclass
 from cubecore.models.operators import ATTENTION
 from cubecore.models.products import BOTH, HEAD, PARTS
 

@@ -1,13 +1,13 @@
 """The request of `judge --batch`: many submissions, with a store of verdicts."""
 
 import os
+from dataclasses import dataclass
 
 from cubecore.aliases import Json
 from cubecore.cli.console import show
 from cubecore.cli.progress import counting
 from cubecore.cli.streams import DONE, INTERRUPTED, say
 from cubecore.errors import refuse, unable
-from cubecore.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
 """Plan every matmul in a file: `plan --queries`."""
 
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from cubecore.aliases import Json
 from cubecore.cli.console import CSV, show
 from cubecore.cli.streams import DONE, FOUND, say
-from cubecore.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from cubecore.answers.plan import SweepTally

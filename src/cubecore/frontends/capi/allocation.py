@@ -9,6 +9,7 @@ one behind another from address 0 on, each aligned for any instruction; nothing 
 import sys
 from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from operator import index
 from types import FrameType, FunctionType
@@ -21,7 +22,6 @@ from cubecore.frontends.capi.length_origins import learned_length
 from cubecore.frontends.capi.pointer import MemoryReader, Pointer, RuntimeInt, type_of
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.execute.array_bounds import InArray
 from cubecore.machine.memory.local_arrays import LocalArrays
 from cubecore.units import align_up

@@ -8,12 +8,12 @@ what they are made of in turn, in the functions that led there, is looked at for
 import ast
 import linecache
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
 
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
-from cubecore.lazy_dataclass import dataclass
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _FUNCTIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda

@@ -1,12 +1,12 @@
 """Values of a kernel: pointers into memories, and integers that only the chip knows."""
 
+from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import refuse
 from cubecore.isa.declare.instruction import Mem
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.execute.array_bounds import moved
 
 if TYPE_CHECKING:

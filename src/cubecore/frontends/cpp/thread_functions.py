@@ -7,8 +7,7 @@ set the register that turns this on.
 
 import re
 from collections.abc import Iterator
-
-from cubecore.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 _ROW = re.compile(r"(?P<result>[\w ]+?) (?P<name>\w+)\((?P<parameters>[^)]*)\)(?: = (?P<body>.+))?")
 

@@ -7,7 +7,7 @@ no write covers at another address, or in another order, or that nothing writes 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cubecore.frontends.diagnosis.dependence import (
     Bytes,
@@ -24,7 +24,6 @@ from cubecore.frontends.diagnosis.source_words import SourceWords
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.scalar.sync import WaitFlagDev
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.finding_kinds import INITCHECK, MEMCHECK, RACECHECK, SYNCCHECK
 from cubecore.machine.sanitize.findings import OVERWRITTEN, FindingAccess, SanitizerFinding
 

@@ -1,9 +1,9 @@
 """Declarations of arrays, tensors and queues in the user's file, as far as one line shows them."""
 
 import re
+from dataclasses import dataclass
 
 from cubecore.frontends.diagnosis.arguments import mentions, source_lines
-from cubecore.lazy_dataclass import dataclass
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _TAKEN = re.compile(

@@ -7,6 +7,7 @@ It is asked for when findings were made, of the cores that they were made on, an
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
@@ -20,7 +21,6 @@ from cubecore.isa.program.expr import Var
 from cubecore.isa.program.trace import InstructionTrace, Recorded
 from cubecore.isa.program.tree import Issue, LoadScalar, Location, Program
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitize.findings import SanitizerFinding
 
 MOST_ISSUES = 100_000

@@ -5,7 +5,7 @@ A name comes from the instruction's own declaration, which every front end reads
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -13,7 +13,6 @@ from cubecore.frontends.diagnosis import register_words
 from cubecore.isa.catalogue import Spelling, instructions, spelled
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, WaitFlag, WaitFlagDev
-from cubecore.lazy_dataclass import dataclass
 
 _WORD = re.compile(r"[A-Za-z]\w*(?:::\w+)*")
 

@@ -1,11 +1,11 @@
 """Order that two accesses of a core lack: half of a flag, or where a whole one belongs."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from cubecore.frontends.diagnosis.dependence import IssuedCore, Race
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import SetFlag, WaitFlag
-from cubecore.lazy_dataclass import dataclass
 
 NOT_AWAITED = "set, and not waited for"
 SET_EARLY = "set before the earlier access"

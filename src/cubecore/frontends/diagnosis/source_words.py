@@ -1,7 +1,7 @@
 """Calls, arrays and blocks of a launch in the words of its source."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from cubecore.chips.model import Chip
 from cubecore.frontends.diagnosis.arguments import argument, calls_at, receiver
@@ -9,7 +9,6 @@ from cubecore.frontends.diagnosis.dependence import IssuedCores
 from cubecore.frontends.diagnosis.dialects import C_API, CLASS_API, Dialect
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.program.tree import Location
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitize.findings import FindingAccess, SanitizerFinding
 
 _METHODS = frozenset({"GetValue", "SetValue"})

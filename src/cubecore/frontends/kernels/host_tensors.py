@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 from cubecore.arrays import Array
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import CubecoreError, RequestError, refuse
-from cubecore.lazy_dataclass import dataclass
 
 Bytes = NDArray[np.uint8]
 

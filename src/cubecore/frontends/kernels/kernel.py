@@ -1,7 +1,7 @@
 """Kernels in Python: `@kernel` makes a launchable kernel of a function over a core handle."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from inspect import signature
 from time import perf_counter
 from typing import Any, NoReturn, Self, TypeVar, cast, overload
@@ -53,7 +53,6 @@ from cubecore.isa.declare.registers import CorePosition
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debug.debugger import LaunchDebugger
 from cubecore.machine.execute import one_core
 from cubecore.machine.execute.array_bounds import ArrayWatch

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debug.debugger import LaunchDebugger
 from cubecore.machine.memory.buffers import GlobalTensor
 from cubecore.machine.options import require_engine, require_order

@@ -1,12 +1,12 @@
 """Lists of tensors: several arrays that a kernel takes as one argument."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.frontends.kernels.host_tensors import HostTensor, host_tensor
-from cubecore.lazy_dataclass import dataclass
 
 _WORD = 8
 

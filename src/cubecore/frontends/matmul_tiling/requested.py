@@ -1,7 +1,7 @@
 """The values that setters were given, and the request that they make."""
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cubecore.aliases import Json
@@ -9,7 +9,6 @@ from cubecore.chips import Chip
 from cubecore.chips.products import plain_outputs, quantising_mode
 from cubecore.dtypes import element_type
 from cubecore.errors import RequestError, Violation, did_you_mean, refuse
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.buffer_budget import BufferBudget
 from cubecore.tiling.model.epilogue import Epilogue
 from cubecore.tiling.model.field_limits import FieldLimits, Limits

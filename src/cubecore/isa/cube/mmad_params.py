@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 from cubecore.chips.model import Chip
 from cubecore.chips.products import BIAS_TABLE_SOURCE_ARCHS, L0A_NZ_ARCHS
@@ -10,7 +10,6 @@ from cubecore.dtypes import ElementType
 from cubecore.errors import RequestError, Violation, refuse
 from cubecore.isa.cube.mad import Mad
 from cubecore.isa.declare.instruction import Mem
-from cubecore.lazy_dataclass import dataclass
 
 _RESERVED = ("fmOffset", "enSsparse", "enWinogradA", "enWinogradB", "kDirectionAlign")
 

@@ -8,7 +8,7 @@ Nothing here knows of engines or of time beyond the declared cost.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import lru_cache
 from types import MappingProxyType
@@ -30,7 +30,6 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.remark import Line, Remark
 from cubecore.isa.declare.template import Template, parameters
 from cubecore.layouts import Offsets
-from cubecore.lazy_dataclass import dataclass
 
 
 class Pipe(Enum):

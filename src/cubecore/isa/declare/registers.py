@@ -1,9 +1,7 @@
 """The registers of a core that instructions read besides memory."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Self
-
-from cubecore.lazy_dataclass import dataclass
 
 FULL_MASK = 2**64 - 1
 CTRL_FLOAT_IEEE_BIT = 48

@@ -1,8 +1,7 @@
 """Remarks of an instruction on itself: findings that its template alone decides."""
 
+from dataclasses import dataclass
 from typing import Protocol
-
-from cubecore.lazy_dataclass import dataclass
 
 
 class Line(Protocol):

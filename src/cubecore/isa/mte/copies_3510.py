@@ -5,7 +5,7 @@ run's tail to the next one's head, 3510 counts bytes from head to head.
 """
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -35,7 +35,6 @@ from cubecore.isa.declare.scale_registers import UINT64
 from cubecore.isa.declare.template import parameters
 from cubecore.isa.mte.copies import l1_traffic
 from cubecore.layouts import Offsets
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import DATA_BLOCK_BYTES, align_up
 
 _SMALL_C0 = 4

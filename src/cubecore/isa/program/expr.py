@@ -6,10 +6,10 @@ values: equal when their normal forms are, hashable, and cheap to evaluate as Py
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Protocol, Union
 
 from cubecore.isa.program.arithmetic import FUNCTIONS
-from cubecore.lazy_dataclass import dataclass
 
 Int = Union["Expr", int]
 

@@ -1,11 +1,11 @@
 """A launch: cores, their program trees and tensors; execution and timing both start from it."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.tree import Issue, Program
-from cubecore.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Topology of a launch: cores, their parts, and which of them receive a signal."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from cubecore.isa.declare.registers import (
@@ -11,7 +12,6 @@ from cubecore.isa.declare.registers import (
     TO_PARTNER,
     CorePosition,
 )
-from cubecore.lazy_dataclass import dataclass
 
 
 class CoreId(NamedTuple):

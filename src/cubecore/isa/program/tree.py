@@ -24,7 +24,7 @@ start on. `Expr` and `Condition` stand in `expr`, functions in `arithmetic`, lau
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import Any, Protocol
@@ -33,7 +33,6 @@ from cubecore.dtypes import ElementType
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.arithmetic import FUNCTIONS
 from cubecore.isa.program.expr import Condition, Expr, Var
-from cubecore.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

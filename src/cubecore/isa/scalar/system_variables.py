@@ -1,7 +1,7 @@
 """System variables: values of the launch and the core that a kernel may read."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from cubecore.chips.model import Chip
@@ -9,7 +9,6 @@ from cubecore.errors import Violation
 from cubecore.isa.declare.family import member
 from cubecore.isa.declare.instruction import Instruction, Pipe, instruction, param
 from cubecore.isa.declare.registers import Registers
-from cubecore.lazy_dataclass import dataclass
 
 
 class Variable(Instruction):

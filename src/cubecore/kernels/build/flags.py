@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from cubecore.isa.program.expr import Expr, Int
 from cubecore.isa.scalar.sync import SetFlag, WaitFlag
 from cubecore.kernels.build.builder import Builder, ScalarVariable
-from cubecore.lazy_dataclass import dataclass
 
 Event = tuple[str, str, int]
 """(pipe that raises a flag, pipe that waits for it, event id)."""

@@ -6,14 +6,13 @@ two trips. Nested loops follow, since loops are items too. Unfolded, the result 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cubecore.isa.declare.instruction import Instruction, Pipe
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.scalar.store import ScalarStore
-from cubecore.lazy_dataclass import dataclass
 
 _LONGEST_BODY = 512
 """Items of a loop's body that are looked for."""

@@ -1,7 +1,7 @@
 """A recorded launch as trees: what cores issued, folded, for the clock to walk."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,6 @@ from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Issue, Loop, Node, Program
 from cubecore.kernels.build.fold_trace import Bases, FoldedInstruction, Folder, Item
-from cubecore.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The calls of a vector function while it is written, as rows of a program."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,6 @@ from cubecore.isa.vector.registers.operation import Call
 from cubecore.isa.vector.registers.program import RegisterProgram
 from cubecore.isa.vector.registers.steps import Entries
 from cubecore.isa.vector.registers.vector_function import VectorFunction
-from cubecore.lazy_dataclass import dataclass
 
 _BASE_UNIT = 32
 """The base of a program is a multiple of so many bytes, so that alignment is that of addresses."""

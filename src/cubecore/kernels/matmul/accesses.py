@@ -5,6 +5,7 @@ the loads are those of the kernel's own streams, the stores stand in its own loo
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from cubecore.isa.program.launch import CoreProgram, Launch
@@ -15,7 +16,6 @@ from cubecore.kernels.matmul.block import BlockShape, BlockTree
 from cubecore.kernels.matmul.chunk_stream import Along, ChunkStream
 from cubecore.kernels.matmul.launch import blocks_of_cores, core_shares, launch_tensors
 from cubecore.kernels.matmul.plan import MatmulPlan
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.tile_counts import LEVELS
 from cubecore.tiling.model.core_grid import CoreBlock
 

@@ -4,6 +4,7 @@ A row goes from global memory to L1, and a tile's part of it to the table.
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import ClassVar
 
 from cubecore.dtypes import INT16, ElementType
@@ -17,7 +18,6 @@ from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.build.flags import Event, Flags
 from cubecore.kernels.matmul.chunk_stream import OperandAddresses
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import (
     DATA_BLOCK_BYTES,
     FRACTAL_ROWS,

@@ -1,7 +1,7 @@
 """The part of a core's tree that computes one block of C."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cubecore.chips import costs
 from cubecore.chips.products import HALF_SUM_ARCHS
@@ -29,7 +29,6 @@ from cubecore.kernels.matmul.chunk_stream import (
 from cubecore.kernels.matmul.norm_stream import norm_stream
 from cubecore.kernels.matmul.plan import MatmulPlan
 from cubecore.kernels.matmul.result import VectorStores
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.tile_counts import OperandWalk
 from cubecore.tiling.model.core_grid import CoreBlock, batch_groups
 from cubecore.units import (

@@ -6,6 +6,7 @@ transfer. What stays under template NORM is in `cubecore.kernels.matmul.norm_str
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from cubecore.errors import refuse
 from cubecore.isa.program.expr import Expr, Var
@@ -16,7 +17,6 @@ from cubecore.kernels.build.loop_cursor import Cursor
 from cubecore.kernels.matmul.gm_to_l1 import Loader
 from cubecore.kernels.matmul.l1_to_l0 import Mover
 from cubecore.kernels.matmul.operand import BaseBlock, OperandPlan
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.tile_counts import Level, OperandWalk
 from cubecore.timing.tiles.stages import ChunkOrder
 

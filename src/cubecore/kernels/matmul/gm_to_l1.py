@@ -1,5 +1,6 @@
 """An operand's chunks from global memory to L1."""
 
+from dataclasses import dataclass
 from functools import partial
 
 from cubecore.dtypes import INT8, ElementType
@@ -12,7 +13,6 @@ from cubecore.isa.program.expr import Expr
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.matmul.mx_scales import Zeros
 from cubecore.kernels.matmul.operand import Chunk, OperandPlan
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div
 
 _GAP_LIMIT = 65535

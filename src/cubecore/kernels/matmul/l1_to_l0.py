@@ -1,6 +1,7 @@
 """An operand's base blocks from L1 to L0."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -17,7 +18,6 @@ from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.matmul.gm_to_l1 import vector_at
 from cubecore.kernels.matmul.operand import BaseBlock, OperandPlan
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, FRACTAL_ROWS, ceil_div
 
 

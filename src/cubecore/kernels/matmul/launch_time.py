@@ -5,6 +5,7 @@ movers and templates what is issued. `timing.tiles` walks them.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Any
 
@@ -17,7 +18,6 @@ from cubecore.kernels.matmul.accesses import AccessTree, TileShape, access_launc
 from cubecore.kernels.matmul.launch import settings_of
 from cubecore.kernels.matmul.plan import MatmulPlan, matmul_plan
 from cubecore.kernels.matmul.stage_costs import issue_cycles, move_of, step, transfers
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.tile_counts import Level
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling

@@ -9,6 +9,8 @@ of K, one transfer of scales may serve several chunks (mxTypePara; asc-devkit, M
 on the Matmul API and on the basic API): they lie behind the buffer of every second one then.
 """
 
+from dataclasses import dataclass
+
 from cubecore.dtypes import INT16, ElementType
 from cubecore.errors import refuse
 from cubecore.isa.cube.mad_mx import SHARED, LoadCbufToCaMx, LoadCbufToCbMx
@@ -21,7 +23,6 @@ from cubecore.isa.mte.copies_3510 import (
 from cubecore.isa.mte.fill import CreateCbufMatrix
 from cubecore.isa.program.expr import Expr
 from cubecore.kernels.build.builder import Builder
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div
 
 PAIR = 2 * SHARED

@@ -5,12 +5,13 @@ or r along its columns; L1 holds chunks of it in fractals with C0 along that inn
 the inner axis a fractal already is what L0 wants; otherwise squares are transposed on the way.
 """
 
+from dataclasses import dataclass
+
 from cubecore.chips.products import L0A_NZ_ARCHS
 from cubecore.dtypes import INT4, INT8, ElementType
 from cubecore.errors import refuse
 from cubecore.isa.program.expr import Expr
 from cubecore.kernels.matmul.mx_scales import PAIR, ScalePlan
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.traffic import Stored
 from cubecore.tiling.model.mx_type_para import scale_factor
 from cubecore.tiling.model.problem import Problem

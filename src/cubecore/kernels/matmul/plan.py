@@ -1,10 +1,11 @@
 """The plan of a matmul kernel: everything that a core's tree depends on."""
 
+from dataclasses import dataclass
+
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.kernels.matmul.operand import OperandPlan, operand_plan
 from cubecore.kernels.matmul.result import ResultPlan
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 

@@ -1,5 +1,7 @@
 """Stores of C: addresses of its tiles in global memory, and the instructions that write them."""
 
+from dataclasses import dataclass
+
 from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.cube.fixpipe_3510 import CopyMatrixCcToCbufV2, CopyMatrixCcToGmV2
 from cubecore.isa.declare.instruction import Instruction
@@ -7,7 +9,6 @@ from cubecore.isa.mte.copies import CopyUbufToGm
 from cubecore.isa.program.expr import Expr
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.build.flags import Event, Flags, Ring
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div

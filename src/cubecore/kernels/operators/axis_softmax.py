@@ -8,6 +8,7 @@ are fewer blocks than cores.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
@@ -25,7 +26,6 @@ from cubecore.kernels.elementwise import KIND, on_vector_core
 from cubecore.kernels.operators.double_buffers import DoubleBuffers
 from cubecore.kernels.operators.tile import LANES, Tile, float_code
 from cubecore.kernels.operators.wide import narrowed, widened
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import DATA_BLOCK_BYTES, align_up, ceil_div
 
 LOWEST = -(2.0**100)

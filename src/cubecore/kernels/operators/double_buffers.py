@@ -1,9 +1,9 @@
 """Buffers of a vector core that there are two of, for a tile and the next one."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from cubecore.isa.program.expr import Expr
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import align_up
 
 _UNIT_BYTES = 256

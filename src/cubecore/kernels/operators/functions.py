@@ -6,13 +6,13 @@ functions follow their formulas, written so that no step leaves the range of flo
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from cubecore.arrays import Array
 from cubecore.dtypes import ElementType, element_type
-from cubecore.lazy_dataclass import dataclass
 
 TYPES = ("float16", "bfloat16", "float32")
 EPSILON = 1e-6

@@ -5,6 +5,7 @@ tile, the Vector unit computes in float32, MTE3 writes the result back.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from typing import Protocol
@@ -23,7 +24,6 @@ from cubecore.kernels.operators.functions import OperatorProblem, TileBuffers
 from cubecore.kernels.operators.long_rows import LongRowTree, row_pieces
 from cubecore.kernels.operators.tile import LANES, Tile, float_code
 from cubecore.kernels.operators.wide import narrowed, quantised, widened
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import DATA_BLOCK_BYTES, align_up, ceil_div
 
 _TILE_BYTES = 32 * 1024

@@ -8,6 +8,7 @@ from pass to pass: the norm of x0 + x1 adds twice, once for the sum of squares a
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 
 from cubecore.chips.model import Chip
@@ -34,7 +35,6 @@ from cubecore.kernels.operators.passes import (
 )
 from cubecore.kernels.operators.tile import LANES, Tile, float_code
 from cubecore.kernels.operators.wide import narrowed, quantised, widened
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import align_up, ceil_div
 
 _MOST_COLUMNS = 4096

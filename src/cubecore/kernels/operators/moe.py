@@ -6,6 +6,7 @@ times; bringing back adds a token's k rows up, each times its weight, in float32
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache, partial
 
 from cubecore.chips.model import Chip
@@ -21,7 +22,6 @@ from cubecore.kernels.elementwise import KIND, on_vector_core
 from cubecore.kernels.operators.double_buffers import DoubleBuffers
 from cubecore.kernels.operators.tile import LANES, Tile
 from cubecore.kernels.operators.wide import narrowed, widened
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import align_up, ceil_div
 
 _FLOAT = element_type("float32")

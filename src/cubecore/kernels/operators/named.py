@@ -1,7 +1,7 @@
 """Operators by name: the sizes that each takes, its tensors and its launch."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from typing import TypeVar
@@ -34,7 +34,6 @@ from cubecore.kernels.operators.registers.mx_quant import MxQuantShape, mx_quant
 from cubecore.kernels.operators.registers.products import RegisterConversion, RegisterScaling
 from cubecore.kernels.operators.registers.rotary import RegisterRotary
 from cubecore.kernels.operators.rotary import RotaryShape, rotary_launch
-from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
 

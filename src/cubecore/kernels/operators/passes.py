@@ -9,12 +9,12 @@ which do not fit in UB (`long_rows`), where a later pass computes it again.
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from cubecore.isa.program.tree import Location
 from cubecore.kernels.operators.functions import Function, TileBuffers
-from cubecore.lazy_dataclass import dataclass
 
 INPUT, VECTOR, NUMBER, ONES = "input", "vector", "number", "ones"
 TILE, REDUCED, ROW = "tile", "reduced", "row"

@@ -6,6 +6,7 @@ works on the heads of a token at a time, with two buffers.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache, partial
 
 from cubecore.chips.model import Chip
@@ -21,7 +22,6 @@ from cubecore.kernels.elementwise import KIND, on_vector_core
 from cubecore.kernels.operators.double_buffers import DoubleBuffers
 from cubecore.kernels.operators.tile import LANES, Tile
 from cubecore.kernels.operators.wide import narrowed, widened
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import align_up, ceil_div
 
 _TILE_BYTES = 16 * 1024

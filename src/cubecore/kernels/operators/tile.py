@@ -7,6 +7,7 @@ barrier, since the next one reads what it wrote.
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from cubecore.dtypes import ElementType, element_type
 from cubecore.isa.catalogue import instruction_named
@@ -15,7 +16,6 @@ from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.isa.vector.common.mask import SetVectorMask
 from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign, CopyUbufToGmAlign
 from cubecore.kernels.build.builder import Builder
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import DATA_BLOCK_BYTES, align_up, ceil_div
 
 LANES = 64

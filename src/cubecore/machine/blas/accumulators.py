@@ -1,8 +1,9 @@
 """L0C of a group of cores: the tiles it holds, and the lanes of older tiles beside them."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.block_products import IrregularError, Leftover, ProductSum
 from cubecore.units import FRACTAL_ROWS, align_up
 

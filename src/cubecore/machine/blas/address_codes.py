@@ -6,6 +6,7 @@ fixed distance further; a code names the set of distances too. An operand of `ma
 its codes are those of a matrix in global memory.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -15,7 +16,6 @@ from cubecore.dtypes import ElementType
 from cubecore.isa.cube.mad import Mad
 from cubecore.isa.cube.mad_mx import MadMx
 from cubecore.layouts import Offsets
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, distinct
 

@@ -1,13 +1,12 @@
 """Matmuls proven by the BLAS engine: tiles of C as sums of matmuls of global tensors."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.dtypes import ElementType
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.mx_scales import PAIR, Scales
 from cubecore.machine.memory.buffers import GlobalTensor
 from cubecore.units import FRACTAL_ROWS

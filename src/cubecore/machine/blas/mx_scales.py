@@ -1,6 +1,6 @@
 """The scales of a block of an MX matmul, and its values times them."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -9,7 +9,6 @@ from numpy.lib.stride_tricks import as_strided
 
 from cubecore.arrays import Array
 from cubecore.isa.cube.mad_mx import SHARED
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.buffers import GlobalTensor
 
 WORD_BYTES = 2

@@ -6,6 +6,7 @@ each K, runs along the other axis. Each has a code that names bytes of global me
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
 
@@ -28,7 +29,6 @@ from cubecore.isa.mte.fill import CreateCbufMatrix
 from cubecore.isa.mte.load2d_3510 import LoadCbufToCaV2Transpose
 from cubecore.isa.program.check import memory_bytes
 from cubecore.layouts import Offsets
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.address_codes import (
     ADDRESS_BITS,
     AS_IT_WAS,

@@ -1,7 +1,7 @@
 """Proven stores to global tensors: larger stores that they make, and those that overlap."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import gcd
 
 import numpy as np
@@ -11,7 +11,6 @@ from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
 from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.declare.registers import Registers
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.block_products import (
     Block,
     IrregularError,

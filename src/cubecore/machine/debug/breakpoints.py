@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
@@ -12,7 +12,6 @@ from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import Sync
 from cubecore.isa.vector.registers.vector_function import VectorFunction
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.execute.core import Core
 from cubecore.machine.memory.buffers import GlobalTensor
 

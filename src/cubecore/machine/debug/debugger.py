@@ -6,13 +6,12 @@ own reads are no accesses: findings and values are those of a run without it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from types import FrameType
 
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import LoadScalar
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debug.breakpoints import Break, Hit, Range, Stop
 from cubecore.machine.execute.core import Core, Recorded
 from cubecore.machine.memory.buffers import GlobalTensor

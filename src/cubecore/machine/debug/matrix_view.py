@@ -1,5 +1,6 @@
 """Views of a memory's bytes as a matrix: its values, and the elements never written."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from cubecore.layouts import (
     l0b_fractal,
     offsets,
 )
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.execute.core import Core
 from cubecore.machine.memory.buffers import MemoryBuffer
 from cubecore.machine.memory.elements import Elements

@@ -5,6 +5,7 @@ would notice. An address that was counted from an array's start therefore rememb
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Self
 
 from cubecore.chips.model import Chip
@@ -14,7 +15,6 @@ from cubecore.isa.program.check import template_violations
 from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.scalar.sync import Sync
 from cubecore.isa.vector.permute.gather_mask import GatherMask
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.execute.core import Core
 from cubecore.machine.memory.elements import elements
 from cubecore.machine.sanitize.findings import FindingAccess, SanitizerFinding

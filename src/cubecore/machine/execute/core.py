@@ -1,7 +1,7 @@
 """One core: its local memories and registers, and the record of what it issued."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,6 @@ from cubecore.isa.scalar.sync import (
     Sync,
     WaitFlagDev,
 )
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.execute.checked_ub import checked_at
 from cubecore.machine.execute.queue_order import Queues
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer

@@ -5,7 +5,7 @@ nothing of templates that do not read them.
 """
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
 
@@ -17,7 +17,6 @@ from cubecore.isa.declare.operand_overlap import relation
 from cubecore.isa.declare.registers import CorePosition, Registers
 from cubecore.isa.declare.remark import Remark
 from cubecore.isa.program.check import memory_bytes, template_violations
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.execute.core import Core
 from cubecore.machine.memory.elements import Use, uses
 from cubecore.machine.memory.moves import Move, move_of

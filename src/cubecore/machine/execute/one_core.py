@@ -4,7 +4,7 @@ Slow, readable, and the definition: nothing is remembered of an issue for the ne
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 import numpy as np
@@ -21,7 +21,6 @@ from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.caches import Dcci
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.execute.checked_ub import checked_accesses
 from cubecore.machine.execute.core import Core, Recorded
 from cubecore.machine.execute.filled_reads import FilledRead

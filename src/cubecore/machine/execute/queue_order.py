@@ -13,7 +13,7 @@ its bytes. The scalar unit itself sees them at once.
 
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -35,7 +35,6 @@ from cubecore.isa.scalar.sync import (
     WaitFlag,
     joined_pipes,
 )
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.execute.unit_flag_gate import UnitGate
 from cubecore.machine.memory.buffers import MemoryBuffer
 from cubecore.machine.memory.footprint import footprints

@@ -5,6 +5,7 @@ A core runs until it waits for another core or ends; then another one has its tu
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from greenlet import getcurrent, greenlet
@@ -16,7 +17,6 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId, Topology
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.threads import one_thread
 from cubecore.machine.execute import one_core
 from cubecore.machine.execute.core import Core, Recorded

@@ -5,6 +5,7 @@ races if it does on one core.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.tree import Location
 from cubecore.layouts import Offsets
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.group.batching import PICKED, picks
 from cubecore.machine.group.group_operations import Group, Operation, read_inside
 from cubecore.machine.group.sanitize.divergence import DivergenceError

@@ -1,7 +1,7 @@
 """Recording: each core's kernel on a greenlet, and what it issued as arrays of numbers."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -17,7 +17,6 @@ from cubecore.isa.program.trace import InstructionTrace, Names
 from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.scalar.system_variables import Variable
 from cubecore.layouts import ascending
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.execute import one_core
 from cubecore.machine.execute.core import FLUSH_AFTER, Core
 from cubecore.machine.execute.scheduler import Task

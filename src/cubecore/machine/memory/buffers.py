@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.arrays import Array
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.filling_table import FillingTable
 from cubecore.machine.memory.local_arrays import LocalArrays
 from cubecore.machine.memory.partner_windows import PartnerWindows

@@ -1,5 +1,6 @@
 """Elements of an operand, computed once for every issue template."""
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -9,7 +10,6 @@ from cubecore.dtypes import ElementType
 from cubecore.isa.declare.instruction import Instruction, Operand
 from cubecore.isa.declare.operand_overlap import STEERED
 from cubecore.layouts import Offsets
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.strided import Lattice, lattices
 
 

@@ -1,6 +1,7 @@
 """Footprint of an operand: intervals of bytes from its address on."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -9,7 +10,6 @@ from numpy.typing import NDArray
 from cubecore.isa.declare.instruction import Instruction, Mem, Operand
 from cubecore.isa.scalar.store import valueless
 from cubecore.layouts import Offsets, ascending
-from cubecore.lazy_dataclass import dataclass
 
 Bytes = NDArray[np.int64]
 Outside = Sequence[tuple[int, "Footprint", bool]]

@@ -7,6 +7,7 @@ does in the memory is followed in the window, too (`windows_of`), in launches wi
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 from weakref import WeakMethod
 
@@ -18,7 +19,6 @@ from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.mte.partner import AIVS, WINDOW_BYTES, ToPartner
 from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.topology import CoreId
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.pointer_stores import IssuedBytes
 from cubecore.machine.memory.strided import Rows
 

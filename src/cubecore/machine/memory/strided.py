@@ -3,12 +3,12 @@
 Rows of a matrix, fractals, windows and blocks are such offsets; tables of values are not.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cubecore.arrays import Array
-from cubecore.lazy_dataclass import dataclass
 
 Rows = tuple[int, int, int]
 """Cores whose bytes lie evenly: how many, how far apart, and where those of the first start."""

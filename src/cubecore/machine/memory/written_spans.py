@@ -1,9 +1,8 @@
 """Spans of bytes with what wrote them, looked up by address."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Generic, TypeVar
-
-from cubecore.lazy_dataclass import dataclass
 
 By = TypeVar("By")
 _BUCKET_BYTES = 1 << 10

@@ -1,10 +1,9 @@
 """The log of a run's findings: each once, with a count, causes before what follows from them."""
 
 from collections.abc import Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from cubecore.isa.program.tree import Location
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.finding_kinds import CHECKS
 from cubecore.machine.sanitize.findings import OVERWRITTEN, SanitizerFinding
 

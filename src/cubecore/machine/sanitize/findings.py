@@ -1,13 +1,13 @@
 """Findings of a run: their checks and kinds, and records of one each."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from cubecore import manual
 from cubecore.errors import Violation
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.program.tree import Location
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.finding_kinds import FINDING_IDS, KINDS, RACECHECK
 from cubecore.machine.sanitize.flags import SetEvent
 

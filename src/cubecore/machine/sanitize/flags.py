@@ -1,6 +1,7 @@
 """Flags between the pipes of a core: records of them, and why pipes stand still."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +9,6 @@ from numpy.typing import NDArray
 
 from cubecore.isa.declare.instruction import Pipe
 from cubecore.isa.program.tree import Location
-from cubecore.lazy_dataclass import dataclass
 
 PIPE_NAMES = tuple(p.value for p in Pipe if p is not Pipe.ALL)
 INDEX: Mapping[str, int] = {name: number for number, name in enumerate(PIPE_NAMES)}

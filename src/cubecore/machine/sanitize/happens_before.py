@@ -10,14 +10,13 @@ flag of S or a barrier of all pipes alone. In clocks they count as a pipe of the
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import EVENT_IDS, LOCK_MODES
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitize.flags import (
     PIPE_NAMES,
     PIPES,

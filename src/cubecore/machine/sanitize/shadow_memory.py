@@ -4,6 +4,7 @@ That of global memory is `global_shadow`.
 """
 
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter, itemgetter
 from typing import NamedTuple, Protocol
@@ -11,7 +12,6 @@ from typing import NamedTuple, Protocol
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import LEFT
 from cubecore.isa.program.tree import Location
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.sanitize.happens_before import CoreOrder
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
 from cubecore.errors import refuse
-from cubecore.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.pipes.queues import CROSS_CORE
 from cubecore.units import plural
 

@@ -21,12 +21,12 @@ take the longest.
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from cubecore.aliases import Column, Json
 from cubecore.chips import Chip, costs
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.l0_moves import moves
 from cubecore.tiling.cost.pipe_overlap import Work, busy_cycles, scalar_cycles, serial_cycles
 from cubecore.tiling.cost.tile_counts import TileCounts, tile_counts

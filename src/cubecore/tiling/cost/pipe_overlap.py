@@ -6,13 +6,13 @@ steps and then the last tile. One tiling or a struct of arrays; cycles, not roun
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from cubecore.aliases import Column
 from cubecore.chips import Chip, costs
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.tile_counts import TileCounts
 from cubecore.tiling.cost.traffic import OperandLoads
 from cubecore.tiling.model.problem import Problem

@@ -7,14 +7,13 @@ kernel's order is in `tiling.cost.closed_form`.
 One tiling or a struct of arrays, whose fields may have any shapes that broadcast.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
 
 from cubecore.aliases import Column
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.tcubetiling import Tilings
 from cubecore.units import ceil_div, floats
 

@@ -4,12 +4,13 @@ One tiling or a struct of arrays, as in `tiling.cost.tile_counts`. Transfers of 
 equal parts.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from cubecore.aliases import Column
 from cubecore.chips import Chip, costs
 from cubecore.dtypes import ElementType
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.tile_counts import OperandWalk, TileCounts
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.extents import ND_INNER_LIMIT, clamp

@@ -1,13 +1,12 @@
 """Buffer budgets: what a tiling may use of L1, L0C, UB and BiasTable, where that is not all."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from cubecore.chips import Chip
 from cubecore.errors import RequestError, Violation, did_you_mean, shown
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import INT32_MAX
 
 if TYPE_CHECKING:

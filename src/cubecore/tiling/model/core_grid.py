@@ -1,9 +1,9 @@
 """The grid of cores: the block of C that each core computes (D12)."""
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 from cubecore.chips import Chip
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.units import ceil_div

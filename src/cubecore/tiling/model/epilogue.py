@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any
 
 from cubecore.errors import RequestError, Violation, did_you_mean, shown
-from cubecore.lazy_dataclass import dataclass
 
 OFFSET_LIMIT = 256
 """Offsets of fixpipe have nine bits (asc-devkit, on-the-fly quantisation)."""

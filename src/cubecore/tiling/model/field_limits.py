@@ -7,7 +7,7 @@ and takes nothing else.
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from cubecore.aliases import Column
 from cubecore.errors import RequestError, Violation, did_you_mean, shown
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.tcubetiling import FIELDS, Tilings
 from cubecore.units import FRACTAL_ROWS, INT32_MAX, align_up, ceil_div, distinct
 

@@ -1,10 +1,10 @@
 """The meaning of each field of TCubeTiling, as table 1 of its page gives it, in our words."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from cubecore.citations import EDITIONS, cite_rows
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.tcubetiling import FIELDS, RESERVED_FIELDS, UNSTATED_FIELDS
 
 _OTHERS = "Other values are undefined."

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from cubecore.errors import RequestError, Violation, refuse
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.tcubetiling import SIZE_BYTES, TCubeTiling
 
 BYTES_A_LINE = 16

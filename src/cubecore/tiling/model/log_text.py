@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from cubecore.errors import unable
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.tcubetiling import DEFAULTS, FIELDS, TCubeTiling
 from cubecore.units import first_few
 

@@ -4,11 +4,10 @@ Four factors of 7 bits, each in a byte of its own: along K for A and for B, alon
 functions work on one value and on arrays of them.
 """
 
-from dataclasses import astuple, fields
+from dataclasses import astuple, dataclass, fields
 
 from cubecore.aliases import Column
 from cubecore.errors import RequestError, Violation
-from cubecore.lazy_dataclass import dataclass
 
 FACTOR_LIMIT = 127
 """Largest factor (TCubeTiling structure, newer edition, table 1)."""

@@ -5,7 +5,7 @@ chip can do it is `validate`, and whether the planner can plan it yet is `requir
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 
 from cubecore.aliases import Json, JsonMapping
@@ -28,7 +28,6 @@ from cubecore.chips.products import (
 from cubecore.citations import cite
 from cubecore.dtypes import ElementType, element_type, type_name
 from cubecore.errors import MISSING, RequestError, Violation, did_you_mean, shown
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.buffer_budget import BufferBudget
 from cubecore.tiling.model.choices import FORMATS, LAUNCHES, LAYOUTS, POSITIONS, TEMPLATES
 from cubecore.tiling.model.epilogue import Epilogue, epilogue_of, is_integer, raise_if, wrong

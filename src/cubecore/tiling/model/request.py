@@ -1,11 +1,10 @@
 """A problem on a chip, and the line that names both."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from cubecore.chips import Chip
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 
 

@@ -2,13 +2,12 @@
 
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Any
 
 from cubecore.aliases import Columns, JsonMapping
 from cubecore.errors import MISSING, RequestError, Violation, did_you_mean, refuse, shown
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import INT32_MAX, INT32_MIN, first_few
 
 

@@ -1,11 +1,11 @@
 """The faster tilings near a legal one: few fields changed, the others kept, by the closed form."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import cost
 from cubecore.tiling.model.field_limits import PLANNED_FIELDS
 from cubecore.tiling.model.tcubetiling import TCubeTiling

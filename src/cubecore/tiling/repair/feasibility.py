@@ -6,13 +6,13 @@ rules read besides are the reason, and one of them must change too.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from enum import Enum
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.repair.field_domains import LENGTHS, Cover, Ints, wanted_values
 from cubecore.tiling.repair.neighbourhood import Fields, Neighbourhood, Table, WorkBudget, row_count
 from cubecore.tiling.repair.representative_values import likely, sufficient

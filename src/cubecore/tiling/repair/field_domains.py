@@ -5,6 +5,7 @@ domain holds only values that they allow.
 """
 
 import math
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -12,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.aliases import Json
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.field_limits import Limits
 from cubecore.tiling.model.mx_type_para import SHIFTS, SPARE_BITS, with_factor
 from cubecore.tiling.model.tcubetiling import FIELDS, Tilings

@@ -10,11 +10,11 @@ demands holds for every set.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import inf, prod
 
 import numpy as np
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.repair.feasibility import ExplorationScope, Explored, Explorer, confined
 from cubecore.tiling.repair.neighbourhood import Fields, Neighbourhood, WorkBudget

@@ -8,12 +8,11 @@ that remain there is a tiling, which is shown.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cubecore.aliases import Json
 from cubecore.chips import Chip
 from cubecore.errors import InfeasibleError, NoLegalTilingError, Violation
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling

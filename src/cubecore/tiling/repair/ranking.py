@@ -1,6 +1,7 @@
 """The fastest of many legal combinations of values, ties by nearness to the given ones."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 from typing import Any
@@ -9,7 +10,6 @@ import numpy as np
 
 from cubecore.arrays import Array
 from cubecore.errors import CubecoreError
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import cost
 from cubecore.tiling.repair.feasibility import Explored, Explorer
 from cubecore.tiling.repair.field_domains import wanted_values

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 
 from cubecore.aliases import Json
 from cubecore.errors import CubecoreError
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import Prediction, predict
 from cubecore.tiling.model.field_limits import NO_LIMITS
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling

@@ -1,10 +1,10 @@
 """Advice: recommendations, and legal but wasteful choices. Never a violation."""
 
 from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from cubecore.citations import EDITIONS, cite_row
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import SCALE_GROUP
 from cubecore.tiling.model.tcubetiling import RESERVED_FIELDS
 from cubecore.tiling.rules.buffers import l0a_capacity, l0b_capacity

@@ -5,7 +5,7 @@ same rules over many candidates, for the solver.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
 
@@ -16,7 +16,6 @@ from cubecore.arrays import Array
 from cubecore.chips import Chip
 from cubecore.citations import EDITIONS, cite_rows
 from cubecore.errors import did_you_mean, refuse
-from cubecore.lazy_dataclass import dataclass
 from cubecore.manual import address_lines
 from cubecore.presented import Figures, Presented
 from cubecore.tiling.model.problem import Problem

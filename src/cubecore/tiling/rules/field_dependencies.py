@@ -4,10 +4,11 @@ A rule is a function of the fields that it looks at. They are found by letting i
 that takes notes; a test holds that no other field makes a difference.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from cubecore.aliases import Column
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.tcubetiling import FIELDS, Tilings
 from cubecore.tiling.rules.checker import rules
 from cubecore.tiling.rules.model import Measure, Rule, RuleCase

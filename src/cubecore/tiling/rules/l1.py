@@ -1,9 +1,9 @@
 """The rule about L1: A, B, bias and scales in it at a time (TCubeTiling structure, table 2)."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from cubecore.aliases import Column
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.mx_type_para import PLAIN, scale_factor
 from cubecore.tiling.model.problem import SCALE_GROUP
 from cubecore.tiling.rules.buffers import column_extent, k_extent, row_extent

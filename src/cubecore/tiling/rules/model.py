@@ -9,7 +9,7 @@ demand and only for one tiling.
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import getdoc
 from types import MappingProxyType
@@ -22,7 +22,6 @@ from cubecore.chips import Chip
 from cubecore.citations import EDITIONS, cite_row, edition_of
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import did_you_mean, refuse
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import SCALE_GROUP, Problem
 from cubecore.units import FRACTAL_ROWS, INT32_MAX, INT32_MIN, align_up
 

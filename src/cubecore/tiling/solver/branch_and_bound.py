@@ -6,12 +6,11 @@ might be faster (then the best is proven), or until the work allowed for one pro
 """
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.field_limits import SHARED_AXES, FieldLimits
 from cubecore.tiling.rules.batches import fits_together
 from cubecore.tiling.rules.checker import legal_mask

@@ -16,6 +16,7 @@ Candidates are a struct of arrays with TCubeTiling's field names, so that the ru
 work on all of them at once. The solver's are whole floats: NumPy divides integers ten times slower.
 """
 
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -24,7 +25,6 @@ from numpy.typing import NDArray
 from cubecore.aliases import Column
 from cubecore.arrays import Array
 from cubecore.chips.costs import LINE_BYTES
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
 from cubecore.tiling.model.tcubetiling import Tilings
 from cubecore.tiling.rules.model import RuleCase

@@ -5,11 +5,12 @@ steps, and the buffers of L0 from base blocks (two where they fit). All of them 
 bounded at once; the walk of chunks ranks those whose busiest pipe leaves them a chance.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.arrays import column
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.chunk_columns import least_cycles
 from cubecore.tiling.cost.chunk_walk import walked_cycles
 from cubecore.tiling.cost.closed_form import cost

@@ -5,7 +5,7 @@ steps in L1. Residencies are listed per base block, one array for all; those of 
 joined.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -13,7 +13,6 @@ import numpy as np
 from cubecore.aliases import Column, Columns
 from cubecore.arrays import column
 from cubecore.chips import costs
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.tile_counts import tile_counts
 from cubecore.tiling.cost.traffic import Pass, chunks, hidden_cycles
 from cubecore.tiling.model.field_limits import FieldLimits

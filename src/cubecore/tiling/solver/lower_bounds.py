@@ -11,7 +11,7 @@ from it; the others are replaced by the least that they can be:
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +19,6 @@ import numpy as np
 from cubecore.aliases import Column, Columns
 from cubecore.arrays import column
 from cubecore.chips import costs
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import (
     clients_per_core,
     inner_pipes,

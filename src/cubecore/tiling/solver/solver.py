@@ -5,7 +5,7 @@ Every candidate passes the rules that `check_tiling` applies (newer edition, eff
 """
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -14,7 +14,6 @@ from cubecore.aliases import Column, Json
 from cubecore.arrays import Array, column, keep_freed_memory
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import (
     Prediction,
     cost,

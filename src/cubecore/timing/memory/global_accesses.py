@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
@@ -18,7 +19,6 @@ from cubecore.isa.declare.instruction import (
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.expr import Condition, Expr, Operation, Var
 from cubecore.isa.program.tree import Assign, Branch, Issue, LoadScalar, Loop, Node, Program
-from cubecore.lazy_dataclass import dataclass
 
 _FRESH = Registers()
 

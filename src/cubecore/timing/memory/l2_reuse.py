@@ -15,7 +15,7 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -26,7 +26,6 @@ from cubecore.isa.declare.instruction import GlobalTraffic
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.launch import CoreGroup
 from cubecore.isa.program.tree import Issue
-from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.global_accesses import (
     Accesses,
     GlobalAccess,

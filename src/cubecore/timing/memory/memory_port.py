@@ -8,13 +8,12 @@ together. So groups need not be timed side by side.
 
 import math
 from collections import deque
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import GlobalTraffic
-from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.l2_reuse import STEPS, MemoryShare
 
 

@@ -4,12 +4,12 @@ Only where that makes a difference: where L2 holds as much of them either way, t
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from cubecore.cache import MOST_PROGRAMS, BoundedCache
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.expr import Condition, Var
 from cubecore.isa.program.tree import Branch, Issue, Loop, Node, Program
-from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.global_accesses import Accesses, GlobalAccess, is_access
 
 Levels = tuple[int, ...]

@@ -6,7 +6,7 @@ before it are up. A wait whose flag is raised later in the program blocks its pi
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
 from cubecore.errors import refuse
@@ -25,7 +25,6 @@ from cubecore.isa.scalar.sync import (
     WaitFlagDev,
     joined_pipes,
 )
-from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.global_accesses import cost_of, inner_calls
 from cubecore.timing.memory.l2_reuse import MemoryShare
 from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest

@@ -6,12 +6,12 @@ n-th wait of a core on a flag is over when the n-th signal has come, whatever th
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from cubecore.errors import DeadlockError, Violation
 from cubecore.isa.program.topology import CoreId, Topology
 from cubecore.isa.program.tree import Program
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, SendMessage, WaitFlagDev
-from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.pipes.switching import Hub, turns
 
 

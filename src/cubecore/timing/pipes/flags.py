@@ -6,14 +6,13 @@ stays in the queue with the time at which it was issued, and starts once the fla
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cubecore.chips.model import Chip
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Issue
 from cubecore.isa.scalar.sync import EVENT_IDS, Lock, SetFlag, Unlock, WaitFlag, WaitFlagDev
-from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.pipes.cross_core import Crossing, Outbox
 from cubecore.timing.pipes.issue_log import IssueLog
 from cubecore.timing.pipes.queues import (

@@ -6,14 +6,13 @@ takes. A period that is skipped is a range of the log and how often it happens a
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.isa.program.tree import Issue
-from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.pipes.queues import NAMES, SCALAR
 
 Counts = NDArray[np.int64]

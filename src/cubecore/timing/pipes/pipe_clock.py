@@ -1,8 +1,7 @@
 """A pipe in time: what every clock of a core knows of it."""
 
 from collections import deque
-
-from cubecore.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(eq=False, slots=True)

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from cubecore.errors import DeadlockError, Violation
@@ -11,7 +11,6 @@ from cubecore.isa.cube.product import CubeProduct
 from cubecore.isa.declare.instruction import Mem, Pipe
 from cubecore.isa.program.expr import Expr
 from cubecore.isa.program.tree import Issue
-from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.pipes.pipe_clock import PipeClock
 from cubecore.units import FRACTAL_ROWS, ceil_div
 

@@ -5,10 +5,10 @@ for device memory alone when the one before has been served. Either way the next
 """
 
 from collections import deque
+from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest
 from cubecore.timing.pipes.pipe_clock import PipeClock
 from cubecore.timing.pipes.queues import PipeState

@@ -6,6 +6,7 @@ compiled function; what a clock does is one too, so that a program is written on
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import CodeType
 from typing import Any
@@ -23,7 +24,6 @@ from cubecore.isa.program.tree import (
     Program,
     ProgramWriter,
 )
-from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.reuse_marks import ReuseMark
 from cubecore.timing.pipes.core_clock import CoreClock, is_plain
 from cubecore.timing.pipes.flags import has_late_event

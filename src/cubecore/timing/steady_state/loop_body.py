@@ -1,6 +1,7 @@
 """Summary of a loop body: the pipes, flags and variables that decide its next trip."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import gcd, lcm
 
@@ -18,7 +19,6 @@ from cubecore.isa.scalar.sync import (
     WaitFlagDev,
     joined_pipes,
 )
-from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.reuse_marks import ReuseMark
 from cubecore.timing.pipes.flags import FlagKey, mutex_key
 from cubecore.timing.pipes.queues import INDEX, PIPES, SCALAR, deciding

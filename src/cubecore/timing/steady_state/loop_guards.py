@@ -6,13 +6,12 @@ evaluated often, for many ranges.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
 from cubecore.isa.program.expr import Atom, Expr, Var
 from cubecore.isa.program.tree import Assign, Branch, Issue, Loop, Node
-from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.pipes.queues import deciding
 
 _FOR_EVER = 2**62

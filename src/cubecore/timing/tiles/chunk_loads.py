@@ -1,8 +1,8 @@
 """An operand's chunks on their way into L1, in time."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest
 from cubecore.timing.pipes.pipe_clock import PipeClock
 from cubecore.timing.pipes.repeated_loads import alike, all_issued, started

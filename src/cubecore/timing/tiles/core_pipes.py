@@ -1,8 +1,8 @@
 """A core's pipes and the buffers of L0, while it computes blocks of C."""
 
 from collections import deque
+from dataclasses import dataclass
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.memory_port import MemoryPort
 from cubecore.timing.pipes.pipe_clock import PipeClock
 from cubecore.timing.tiles.chunk_loads import ChunkQueue, Mte2

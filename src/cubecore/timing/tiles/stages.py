@@ -6,9 +6,9 @@ a map: no address, no flag by number, and of what is alike one record.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.tile_counts import Level
 from cubecore.timing.memory.memory_port import MemoryRequest
 

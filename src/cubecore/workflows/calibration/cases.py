@@ -1,13 +1,12 @@
 """A case: what a point measured, as something that can be timed."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from cubecore.chips import Chip, chip
 from cubecore.chips.catalog import is_chip
 from cubecore.errors import CubecoreError
 from cubecore.isa.program.launch import Launch
-from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.calibration.measured_points import Point
 
 

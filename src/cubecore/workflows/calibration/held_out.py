@@ -6,10 +6,10 @@ its publication; its record lies beside the points and is summed up here.
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 
 from cubecore.chips import chip
-from cubecore.lazy_dataclass import dataclass
 from cubecore.package_data import packaged
 from cubecore.workflows.calibration.validation import Errors, HeldOut, Validated, Validation
 

@@ -6,12 +6,12 @@ measured has its unit in its name: `*_us` microseconds, `*_ratio` of the core's 
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import unreadable as cannot_read
-from cubecore.lazy_dataclass import dataclass
 from cubecore.package_data import packaged
 from cubecore.workflows.calibration.columns import (
     FIELDS,

@@ -1,11 +1,11 @@
 """Rows of a profiler's table that are no matmul: which operator each is, by its type and shapes."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import prod
 
 from cubecore.aliases import Json
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import ceil_div
 from cubecore.workflows.calibration.columns import ELEMENTWISE
 

@@ -1,7 +1,7 @@
 """Points of matmuls that state their tiling, as cases; what they leave open is filled in."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import lcm
 
@@ -10,7 +10,6 @@ from cubecore.chips import Chip
 from cubecore.isa.program.launch import Launch
 from cubecore.kernels.matmul.launch import matmul_launch
 from cubecore.kernels.operators.products.cleared import cleared
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.core_grid import CoreBlock
 from cubecore.tiling.model.mx_type_para import MxTypePara
 from cubecore.tiling.model.problem import Problem

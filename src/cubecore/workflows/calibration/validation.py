@@ -1,14 +1,13 @@
 """The answer of a validation: every case's error, and statistics of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from statistics import median
 from typing import TYPE_CHECKING
 
 from cubecore.aliases import Json
-from cubecore.lazy_dataclass import dataclass
 from cubecore.presented import Figures, Presented
 from cubecore.presented.text import duration, number, table
 from cubecore.units import plural

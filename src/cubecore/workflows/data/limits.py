@@ -1,12 +1,12 @@
 """The limit of each element of C, derived from how it is summed and written."""
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cubecore.arrays import Array
-from cubecore.lazy_dataclass import dataclass
 from cubecore.numerics import largest_finite
 from cubecore.numerics.codes import codes_of, numbers
 from cubecore.numerics.quantisation import SCALE_MASK

@@ -1,13 +1,12 @@
 """Operands of a matmul: seeded random values, the caller's arrays, or files."""
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from cubecore.arrays import Array
 from cubecore.dtypes import FLOAT32, ElementType, element_type
 from cubecore.errors import RequestError, Violation, refuse, unable
-from cubecore.lazy_dataclass import dataclass
 from cubecore.numerics.codes import codes_of, numbers
 from cubecore.tiling.model.epilogue import SMALLEST
 from cubecore.tiling.model.problem import SCALE_TYPE, Problem

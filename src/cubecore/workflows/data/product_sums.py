@@ -1,12 +1,12 @@
 """Sums behind the elements of one matmul: in float64, of magnitudes, and sequential in float32."""
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from cubecore.arrays import Array
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 
 Sums = tuple[Array, Array]

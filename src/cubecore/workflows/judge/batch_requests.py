@@ -7,14 +7,13 @@ the store is not judged again, wherever its files lie now.
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.answers.verdict import SCHEMA
 from cubecore.errors import RequestError, refuse, unable, unreadable
-from cubecore.lazy_dataclass import dataclass
 from cubecore.version import __version__
 from cubecore.workflows.judge.content import content_digest
 from cubecore.workflows.judge.limits import options_of

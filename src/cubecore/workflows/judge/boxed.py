@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cubecore.aliases import Json
@@ -10,7 +10,6 @@ from cubecore.chips import chip as chip_named
 from cubecore.frontends.cpp.files import SUFFIXES
 from cubecore.frontends.cpp.toolchain.cache import folder, shared_units
 from cubecore.frontends.cpp.toolchain.compiler import compiler, has_compiler
-from cubecore.lazy_dataclass import dataclass
 from cubecore.sandbox.box import Sandbox, opened
 from cubecore.sandbox.confinement import MEMORY_BYTES, PROCESSES, TOTAL_BYTES
 from cubecore.sandbox.view import BoxView, Scratch

@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -33,7 +34,6 @@ from cubecore.frontends.cpp.toolchain.cache import (
 from cubecore.frontends.cpp.toolchain.compiler import compiler
 from cubecore.frontends.cpp.toolchain.diagnostics import MissingHeaderError
 from cubecore.frontends.cpp.toolchain.generated.header_folder import headers
-from cubecore.lazy_dataclass import dataclass
 from cubecore.sandbox.box import Sandbox, opened
 from cubecore.sandbox.view import BoxView
 from cubecore.workflows.judge.limits import CpuBudget

@@ -1,7 +1,7 @@
 """Options of a judgement, and the limits of its processes."""
 
 import os
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +9,6 @@ import numpy as np
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import chip as chip_named
 from cubecore.errors import did_you_mean, one_of, refuse, unable
-from cubecore.lazy_dataclass import dataclass
 from cubecore.sandbox.words import AUTO, checked
 
 CASES = 5

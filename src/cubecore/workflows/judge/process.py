@@ -8,7 +8,7 @@ import json
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -17,7 +17,6 @@ from cubecore.answers.verdict import REQUEST, STOPPED
 from cubecore.errors import CubecoreError, RequestError, unable
 from cubecore.frontends.cpp.files import SUFFIXES
 from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
-from cubecore.lazy_dataclass import dataclass
 from cubecore.sandbox.box import Sandbox, opened
 from cubecore.sandbox.kernel_calls import end_with_parent
 from cubecore.sandbox.words import NONE

@@ -13,14 +13,13 @@ import sys
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import NoReturn, Protocol
 
 from cubecore.aliases import Json
 from cubecore.answers.verdict import FAULT, REQUEST, STOPPED
 from cubecore.errors import CubecoreError
-from cubecore.lazy_dataclass import dataclass
 from cubecore.sandbox.box import Sandbox
 from cubecore.sandbox.confinement import TOTAL_BYTES
 from cubecore.sandbox.kernel_calls import end_with_parent

@@ -2,9 +2,9 @@
 
 import re
 import tomllib
+from dataclasses import dataclass
 from functools import cache
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.package_data import packaged
 
 

@@ -1,7 +1,7 @@
 """Terms of a step beside its matmuls: operators that are timed, collectives by closed forms."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 from cubecore.advice.intervals import ATTENTION, ATTENTION_LIBRARY, interval
@@ -12,7 +12,6 @@ from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, did_you_mean, refuse
 from cubecore.kernels.operators.attention.shape import BLOCK, ROWS
 from cubecore.kernels.operators.named import operator_of
-from cubecore.lazy_dataclass import dataclass
 from cubecore.models.collectives import COLLECTIVES, links_of, step_collectives
 from cubecore.models.decoder import Decoder
 from cubecore.models.operators import StepOperator, step_operators

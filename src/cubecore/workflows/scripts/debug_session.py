@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from linecache import getline
 
 from cubecore.errors import CubecoreError, did_you_mean, refuse
 from cubecore.frontends.kernels.debugging import look
 from cubecore.frontends.source_locations import kernel_frame
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debug.breakpoints import Break, Range, Stop, evaluated
 from cubecore.machine.debug.debugger import LaunchDebugger
 from cubecore.machine.debug.matrix_view import LAYOUTS, MatrixView

@@ -1,7 +1,7 @@
 """Expected results of a script's launches: files of values that its arrays are compared with."""
 
 import math
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,6 @@ from cubecore.frontends.result_comparison import (
     compared,
     is_output,
 )
-from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.data.files import announced, array_file, load_array
 
 if TYPE_CHECKING:

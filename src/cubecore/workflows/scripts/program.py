@@ -1,12 +1,12 @@
 """Programs that `cubecore c++` linked: run from their own main, with findings and times."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from cubecore.aliases import Json
 from cubecore.frontends.cpp.host_programs.programs import run_built
 from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
 from cubecore.frontends.kernels.session import KernelRun, ScriptSession
-from cubecore.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

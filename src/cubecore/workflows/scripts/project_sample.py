@@ -4,12 +4,12 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from cubecore.errors import unable
 from cubecore.frontends.cpp.files import SUFFIXES, is_file
-from cubecore.lazy_dataclass import dataclass
 
 _BLOCK = re.compile(
     r"^[ \t]*```(?P<language>[^`\n]*)\n(?P<text>.*?)^[ \t]*```", re.DOTALL | re.MULTILINE

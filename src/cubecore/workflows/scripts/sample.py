@@ -6,14 +6,13 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 
 from cubecore.chips import DEFAULT_CHIP
 from cubecore.frontends.cpp.files import is_program
 from cubecore.frontends.cpp.host_programs.cmake_project import settings
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import plural
 from cubecore.workflows.scripts.project_sample import (
     ProjectSample,

@@ -9,7 +9,7 @@ changed at a time, doubled or halved for as long as that saves time.
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -21,7 +21,6 @@ from cubecore.arrays import Array
 from cubecore.errors import CubecoreError, refuse
 from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
 from cubecore.frontends.kernels.scripts import BLOCKS
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitize.findings import faults
 
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import chip_key, is_chip_file
 from cubecore.errors import CubecoreError, NoLegalTilingError, RequestError
-from cubecore.lazy_dataclass import dataclass
 from cubecore.package_data import ROOT, files_below, packaged
 from cubecore.planning.local_search import STANDARD
 from cubecore.tiling.model.problem import Problem

@@ -4,7 +4,7 @@ import json
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import islice
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,6 @@ from cubecore.aliases import Json, JsonMapping
 from cubecore.answers.plan import QueryAnswer
 from cubecore.chips import chip, default_chip
 from cubecore.errors import RequestError, refuse, unable
-from cubecore.lazy_dataclass import dataclass
 from cubecore.planning.local_search import STANDARD, effort_named
 from cubecore.tiling.model.problem import Problem
 from cubecore.units import INT32_MAX

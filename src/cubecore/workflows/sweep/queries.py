@@ -3,13 +3,13 @@
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import RequestError, no_json, refuse, unreadable
-from cubecore.lazy_dataclass import dataclass
 
 MAX_LINE_BYTES = 1 << 16
 """Longer lines are no problems."""

@@ -8,7 +8,7 @@ once.
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -29,7 +29,6 @@ from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.isa.vector.common.forms import counted
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.isa.vector.common.repeated import Repeated
-from cubecore.lazy_dataclass import dataclass
 
 _SYNC = "_sync"
 _SCALARS = ("value", "distance")

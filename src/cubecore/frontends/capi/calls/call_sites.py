@@ -6,7 +6,7 @@ memories, types and numbers are those of an earlier call, so is what it issues.
 
 from array import array
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -24,7 +24,6 @@ from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.scalar.caches import Dcci
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.execute.array_bounds import (
     ArrayPlan,
     ArraySpans,

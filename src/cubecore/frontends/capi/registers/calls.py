@@ -1,6 +1,7 @@
 """Calls on registers: from arguments to rows of a vector function, by the declared names."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
@@ -25,7 +26,6 @@ from cubecore.isa.vector.registers.c_api.signatures import CName
 from cubecore.isa.vector.registers.operation import Call, Form
 from cubecore.isa.vector.registers.operations import catalogue
 from cubecore.isa.vector.registers.operations.moves import LOADS, STORES
-from cubecore.lazy_dataclass import dataclass
 
 _WORDS = {"v": "a vector register", "m": "a mask register (vector_bool)", "p": "a pointer into UB"}
 _WORDS |= {"u": "the buffer of an unaligned stream", "n": "a number", "t": "a word"}

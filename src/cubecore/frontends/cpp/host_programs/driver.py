@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cubecore.errors import refuse, unable
@@ -37,7 +37,6 @@ from cubecore.frontends.cpp.toolchain.compiler import compiler
 from cubecore.frontends.cpp.toolchain.diagnostics import RewritableError, compile_with
 from cubecore.frontends.cpp.toolchain.generated.header_folder import include_flags
 from cubecore.frontends.cpp.toolchain.thread_flags import instrumented, is_of_threads
-from cubecore.lazy_dataclass import dataclass
 
 _DAV = "dav-"
 """The prefix of an architecture in `--npu-arch`."""

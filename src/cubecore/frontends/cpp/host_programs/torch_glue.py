@@ -8,7 +8,7 @@ from here, on views of them.
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ from cubecore.frontends.cpp.toolchain.cache import digest, filled, folder, scrat
 from cubecore.frontends.cpp.toolchain.compiler import compiler
 from cubecore.frontends.cpp.toolchain.generated.header_folder import headers
 from cubecore.frontends.kernels.session import is_blank
-from cubecore.lazy_dataclass import dataclass
 
 HEADERS = (
     *("torch/extension.h", "torch/torch.h", "torch/all.h", "torch/library.h", "torch/script.h"),

@@ -1,5 +1,6 @@
 """Arrays for the typed pointers of an entry: which element types a `__gm__ float*` takes."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import refuse
 from cubecore.frontends.cpp.launch.signature import EntryParameter
 from cubecore.frontends.kernels.host_tensors import host_tensor
-from cubecore.lazy_dataclass import dataclass
 
 _CODES = (1, 2)
 """Bytes of codes: np.save writes arrays of ml_dtypes as V1 and V2."""

@@ -1,7 +1,7 @@
 """A launch in words: the arguments of a C++ kernel as the command line gives them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from cubecore.frontends.cpp.launch.kernels import CppKernel, kernel_of
 from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
 from cubecore.frontends.cpp.launch.signature import EntryParameter, python_name, tiling_name
 from cubecore.frontends.cpp.rewriting.source import source_of, structs_text
-from cubecore.lazy_dataclass import dataclass
 
 _TRUTH = {"true": True, "false": False}
 _FORM = "be NAME=TYPE:SHAPE[:FILE], as z=float32:16384:z.npy"

@@ -16,6 +16,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, Self
 
@@ -37,7 +38,6 @@ from cubecore.frontends.cpp.toolchain.spelling import function_as_written
 from cubecore.frontends.cpp.wire import BOX_BYTES, Asks, Box, Commands, Ends, Read, Records
 from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.program.tree import Location
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.group.recorder import RanAheadError
 from cubecore.sandbox.boxed_programs import current_box, started_in
 

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from cubecore.chips.model import Chip
 from cubecore.errors import refuse, unable
-from cubecore.lazy_dataclass import dataclass
 
 MOST_BLOCKS = 65_535
 MOST_THREADS = 2048

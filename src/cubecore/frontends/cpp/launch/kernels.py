@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -48,7 +48,6 @@ from cubecore.frontends.kernels.session import (
 from cubecore.frontends.kernels.tensor_lists import TensorList
 from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.program.tree import Location
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.finding_kinds import INITCHECK, MEMCHECK
 from cubecore.machine.group.recorder import RanAheadError
 from cubecore.machine.options import checks_of

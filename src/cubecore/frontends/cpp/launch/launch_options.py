@@ -1,9 +1,8 @@
 """Options of the command line for the launch of a C or C++ kernel."""
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 from cubecore.errors import refuse
-from cubecore.lazy_dataclass import dataclass
 from cubecore.sandbox.words import NONE, checked
 
 TIMEOUT_S = 60.0

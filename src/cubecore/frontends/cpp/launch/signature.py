@@ -3,13 +3,13 @@
 import keyword
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cubecore.dtypes import element_type
 from cubecore.errors import refuse
-from cubecore.lazy_dataclass import dataclass
 
 _MASK = (1 << 64) - 1
 _REALS = {"float32": "<f", "float64": "<d"}

@@ -4,6 +4,7 @@ import math
 import re
 import struct
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 
 from cubecore.errors import did_you_mean, refuse, unable, unreadable
 from cubecore.frontends.cpp.rewriting.tokens import Token, tokens
-from cubecore.lazy_dataclass import dataclass
 
 _LETTERS = {
     "bool": "?",

@@ -1,6 +1,7 @@
 """A call of an operator as its aclnn function takes it: inputs, attributes, outputs in order."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ from cubecore.arrays import Array
 from cubecore.errors import refuse
 from cubecore.frontends.cpp.operator_projects.element_types import BY_ARRAY, BY_NUMBER, numpy_type
 from cubecore.frontends.cpp.operator_projects.registration import OperatorParameter, Registration
-from cubecore.lazy_dataclass import dataclass
 
 _TYPE_NAMES = {"Float": "float32", "Half": "float16", "BFloat16": "bfloat16", "Int": "int32"} | {
     "Long": "int64",

@@ -1,9 +1,10 @@
 """Element types as operator projects name them: numbers of ge::DataType, and types of C++."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from cubecore.dtypes import element_type
-from cubecore.lazy_dataclass import dataclass
 
 FORMAT_ND = 2
 

@@ -1,6 +1,7 @@
 """Calls into an op_host, in a process of its own: what it registers, tiles and infers."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +15,6 @@ from cubecore.frontends.cpp.launch.recording.bridge import Bridge, HostQuestion
 from cubecore.frontends.cpp.operator_projects.element_types import FORMAT_ND
 from cubecore.frontends.cpp.operator_projects.registration import Registration, registrations
 from cubecore.frontends.cpp.wire import HostAsks
-from cubecore.lazy_dataclass import dataclass
 
 _SHORT_NAMES = {"2201": "ascend910b", "3510": "ascend950"}
 """Names of chips in AddConfig, by architecture."""

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -36,7 +36,6 @@ from cubecore.frontends.cpp.toolchain.generated.header_folder import (
 )
 from cubecore.frontends.cpp.toolchain.runtime import runtime
 from cubecore.frontends.cpp.toolchain.user_macros import split_macros
-from cubecore.lazy_dataclass import dataclass
 
 _UNDEFINED = re.compile(r"undefined reference to [`']?(?P<name>[\w.$@]+)")
 _SERVE = '#include "cubecore/op_host/compiled/serve.h"\n'

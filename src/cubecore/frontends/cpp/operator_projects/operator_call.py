@@ -1,6 +1,7 @@
 """A call of an operator: arrays and attributes bound, as its registration says."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from cubecore.frontends.cpp.operator_projects.registration import (
     OperatorParameter,
     Registration,
 )
-from cubecore.lazy_dataclass import dataclass
 
 _LONGEST_LIST = 4
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,6 @@ from cubecore.frontends.cpp.rewriting.source import Source, defined_words, sourc
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
 from cubecore.frontends.kernels.tensor_lists import TensorList
 from cubecore.frontends.source_locations import shown_path
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitize.findings import faults
 
 _LEAST_WORKSPACE = 32

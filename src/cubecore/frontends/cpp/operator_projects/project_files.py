@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -11,7 +11,6 @@ from typing import TypeVar
 from cubecore.errors import unable
 from cubecore.frontends.cpp.toolchain.diagnostics import MissingHeaderError
 from cubecore.frontends.source_locations import shown_path
-from cubecore.lazy_dataclass import dataclass
 
 _SUFFIXES = (".cpp", ".cc", ".cxx", ".asc")
 _HEADERS = (".h", ".hpp")

@@ -6,6 +6,7 @@ compiler finds errors are rewritten (`rewriting/refused_uses.py`), until the fil
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from cubecore.errors import CubecoreError
@@ -18,7 +19,6 @@ from cubecore.frontends.cpp.toolchain.diagnostics import (
     errors_of,
     ran,
 )
-from cubecore.lazy_dataclass import dataclass
 
 _ROUNDS = 12
 _STAND_INS = {

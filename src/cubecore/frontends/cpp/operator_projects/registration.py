@@ -1,9 +1,7 @@
 """Registrations of operators, as an op_host answers them line by line."""
 
 from collections.abc import Iterable
-from dataclasses import field
-
-from cubecore.lazy_dataclass import dataclass
+from dataclasses import dataclass, field
 
 OPTIONAL, REQUIRED, DYNAMIC = 1, 2, 3
 """The kinds of parameters, by their numbers."""

@@ -15,11 +15,11 @@ a function that takes ``this`` beside it, so that the call waits for the templat
 
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
 
 from cubecore.frontends.cpp.rewriting.tokens import Token, closing, closing_angle, tokens
-from cubecore.lazy_dataclass import dataclass
 
 _CLASS_KEYS = frozenset({"class", "struct", "union"})
 _TYPE_WORDS = frozenset(

@@ -9,11 +9,11 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 from cubecore.frontends.cpp.rewriting.tokens import Token, closing, tokens
-from cubecore.lazy_dataclass import dataclass
 
 _MARKER = re.compile(r'^# (?P<line>\d+) "(?P<file>[^"\n]*)"(?P<flags>[ \d]*)\n', re.MULTILINE)
 _USING = re.compile(r"\s*using\s+[\w:]+\s*;\s*")

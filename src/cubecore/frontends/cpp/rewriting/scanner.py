@@ -5,6 +5,7 @@ It knows comments, strings, raw strings and balanced brackets. Lines keep their 
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from operator import itemgetter
 
 from cubecore.frontends.cpp.rewriting.definitions import specialisations
@@ -22,7 +23,6 @@ from cubecore.frontends.cpp.rewriting.tokens import (
     tokens,
 )
 from cubecore.frontends.cpp.rewriting.vector_loops import software_loops
-from cubecore.lazy_dataclass import dataclass
 
 _LOCAL = {
     "__ubuf__": "UB",

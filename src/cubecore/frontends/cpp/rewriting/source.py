@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from cubecore.frontends.cpp.rewriting.kinds import kind_of
 from cubecore.frontends.cpp.rewriting.scanner import Entry, Scan, scanned
 from cubecore.frontends.cpp.rewriting.tokens import defined_macros, with_common_types
 from cubecore.frontends.source_locations import shown_path
-from cubecore.lazy_dataclass import dataclass
 
 _DEVICE_WORDS = frozenset({"__aicore__", "__global__", "CUBECORE_LAUNCH"})
 _KEYED = re.compile(

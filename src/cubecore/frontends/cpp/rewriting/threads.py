@@ -6,9 +6,9 @@ block, the same for all of its threads; vector code keeps arrays of addresses (`
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from cubecore.frontends.cpp.rewriting.tokens import Token, closing, closing_angle
-from cubecore.lazy_dataclass import dataclass
 
 THREAD_WORDS = frozenset(
     (

@@ -3,8 +3,7 @@
 import operator
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
-
-from cubecore.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|\\\n)

@@ -5,9 +5,9 @@ stands in the body, four of them within each other at most. Others are legal, an
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from cubecore.frontends.cpp.rewriting.tokens import Token, closing
-from cubecore.lazy_dataclass import dataclass
 
 _COUNTER = "uint16_t"
 _MOST_NESTED = 4

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
 
 from cubecore.frontends.cpp.toolchain.api_names import DETAIL_NAMESPACES, OURS, provided
 from cubecore.frontends.cpp.toolchain.generated.header_folder import compiled_texts
-from cubecore.lazy_dataclass import dataclass
 
 _TEMPLATE = r"(?:^{indent}template <[^;{{}}]*?>\n)?"
 _PARAMETERS = r"\([^{};]*?\)"

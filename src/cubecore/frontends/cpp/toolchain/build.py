@@ -4,7 +4,7 @@ import json
 import re
 import sys
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cubecore.errors import CubecoreError, unable
@@ -40,7 +40,6 @@ from cubecore.frontends.cpp.toolchain.spelling import RENAMED
 from cubecore.frontends.cpp.toolchain.thread_flags import enters, thread_flags, thread_linking
 from cubecore.frontends.cpp.toolchain.user_macros import split_macros
 from cubecore.frontends.source_locations import shown_path
-from cubecore.lazy_dataclass import dataclass
 
 _PARTS = {"vector": ("VEC", 2), "cube": ("CUBE", 1)}
 """The parts of a kernel, as macros name and count them."""

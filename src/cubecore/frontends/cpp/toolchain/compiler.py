@@ -2,12 +2,12 @@
 
 import os
 import sys
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from cubecore.errors import CubecoreError, refuse, unable
-from cubecore.lazy_dataclass import dataclass
 
 FLAGS = (
     *("-std=c++17", "-O1", "-fPIC", "-fno-strict-aliasing", "-fwrapv", "-w", "-fmax-errors=1"),

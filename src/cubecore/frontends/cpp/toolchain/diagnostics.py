@@ -4,6 +4,7 @@ import os
 import re
 import signal
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from cubecore.errors import (
@@ -26,7 +27,6 @@ from cubecore.frontends.cpp.toolchain.excerpts import excerpt
 from cubecore.frontends.cpp.toolchain.kit_headers import definition_of, is_of_kit, nearest
 from cubecore.frontends.cpp.toolchain.spelling import as_written, with_known_types
 from cubecore.frontends.source_locations import shown_path
-from cubecore.lazy_dataclass import dataclass
 
 SHOWS_ALL = "--verbose shows everything the compiler says"
 """The remedy of an error of which more was printed; a judge, which has no such option, lacks it."""

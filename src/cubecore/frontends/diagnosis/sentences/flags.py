@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from cubecore.frontends.diagnosis.arguments import source_lines
@@ -9,7 +10,6 @@ from cubecore.frontends.diagnosis.dependence import IssuedCore
 from cubecore.frontends.diagnosis.source_words import SourceWords, line_of
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import SetFlag, WaitFlag, WaitFlagDev
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitize.findings import SanitizerFinding
 
 _SHOWN_LINES = 3

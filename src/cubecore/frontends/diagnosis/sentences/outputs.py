@@ -1,13 +1,13 @@
 """Sentences of outputs: bytes that are not stored, or stored from uninitialised memory."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from cubecore.frontends.diagnosis.dependence import IssuedCore, Touch, key_of
 from cubecore.frontends.diagnosis.sentences.sources import written_before
 from cubecore.frontends.diagnosis.source_words import SourceWords
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Mem
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitize.findings import SanitizerFinding
 
 SHOWN_RANGES = 3

@@ -1,6 +1,7 @@
 """Sentences of races: the two calls, their array, and where its order belongs."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from cubecore.frontends.diagnosis.arguments import receiver
 from cubecore.frontends.diagnosis.declarations import (
@@ -23,7 +24,6 @@ from cubecore.frontends.diagnosis.missing_order import (
 from cubecore.frontends.diagnosis.source_words import SourceWords, line_of
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.scalar.sync import SetFlag, WaitFlag
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitize.findings import FindingAccess, SanitizerFinding
 
 _HAS = {"read": "has read", "write": "has written"}

@@ -1,12 +1,12 @@
 """Origins of bytes that lack a value: the calls that wrote some of them, or none."""
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 from cubecore.frontends.diagnosis.dependence import IssuedCore, Touch, key_of
 from cubecore.frontends.diagnosis.source_words import SourceWords
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.tree import Location
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitize.findings import FindingAccess
 
 

@@ -1,7 +1,7 @@
 """TIK's vector calls, both dialects, from one table over the declared vector instructions."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from cubecore.dtypes import ElementType, element_type
@@ -14,7 +14,6 @@ from cubecore.frontends.tik.trace.values import Scalar, TikValue, Value, convert
 from cubecore.isa.catalogue import instruction_named
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.expr import Expr
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import DATA_BLOCK_BYTES
 
 _WORD = 64

@@ -1,6 +1,7 @@
 """A built kernel: its launch, its execution and its time."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from time import perf_counter
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +24,6 @@ from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Assign, Issue, LoadScalar, Location, Program, nodes
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.engines import run_launch
 from cubecore.machine.execute.core import Core
 from cubecore.machine.finding_kinds import INITCHECK

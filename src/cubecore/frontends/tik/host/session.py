@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from cubecore.frontends.tik.host.kernel import TikKernel, TikRun
 from cubecore.frontends.tik.trace.run_options import TikOptions, run_with
-from cubecore.lazy_dataclass import dataclass
 
 
 class Instance(Protocol):

@@ -1,12 +1,11 @@
 """Local memories of a trace: scopes, lifetimes, and the exact sum of what is alive."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from cubecore.chips.model import Chip
 from cubecore.frontends.tik.trace.errors import refuse
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.expr import Expr
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import align_up
 
 SCOPE_GM, SCOPE_UB, SCOPE_L1 = "global", "local.UB", "local.L1"

@@ -2,11 +2,10 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from cubecore.isa.program.expr import Condition, Expr, Var
 from cubecore.isa.program.tree import Branch, Node
-from cubecore.lazy_dataclass import dataclass
 
 
 @dataclass(eq=False, slots=True)

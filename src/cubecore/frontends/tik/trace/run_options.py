@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.options import checks_of
 
 

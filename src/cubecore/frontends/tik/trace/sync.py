@@ -7,12 +7,11 @@ joins all pipes. Tensors meet as wholes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from cubecore.isa.declare.instruction import Instruction, Pipe
 from cubecore.isa.scalar.sync import EVENT_IDS, PipeBarrier, SetFlag, WaitFlag
-from cubecore.lazy_dataclass import dataclass
 
 Resource = tuple[str, int, int]
 """A memory's or a tensor's name, and the bytes [start, end) of it."""

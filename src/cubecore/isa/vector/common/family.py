@@ -1,7 +1,7 @@
 """A family: instructions that differ by a line of a table."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from inspect import getdoc
 from types import MappingProxyType
 from typing import Any
@@ -11,7 +11,6 @@ from cubecore.isa.declare import family
 from cubecore.isa.declare.common_3510 import PageTypes
 from cubecore.isa.declare.instruction import Pipe, types
 from cubecore.isa.vector.common.repeated import Repeated
-from cubecore.lazy_dataclass import dataclass
 
 ARITHMETIC = ("int16", "float16", "int32", "float32")
 

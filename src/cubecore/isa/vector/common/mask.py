@@ -1,6 +1,6 @@
 """The vector mask: the lanes that an instruction computes (C API general notes, mask)."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from cubecore.isa.declare.instruction import Instruction, Pipe, instruction, param
 from cubecore.isa.declare.registers import CTRL_MASK_COUNTS_BIT, Registers
-from cubecore.lazy_dataclass import dataclass
 
 REPEAT_BYTES = 256
 """Bytes that one repeat takes from each operand: 8 blocks of 32 (C API general notes)."""

@@ -1,13 +1,13 @@
 """Bytes of UB that a program touches: loaded before it stores there, or stored."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.isa.vector.registers.steps import RegisterStep
-from cubecore.lazy_dataclass import dataclass
 
 FARTHEST = 1 << 21
 """Bytes that no UB has: a program that reaches as far is wrong, and its bytes are not counted."""

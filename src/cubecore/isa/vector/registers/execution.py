@@ -6,7 +6,7 @@ follow each other, with the axes of the loops around them kept. A value is [core
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -34,7 +34,6 @@ from cubecore.isa.vector.registers.steps import (
     ValueSource,
     strides_of,
 )
-from cubecore.lazy_dataclass import dataclass
 
 _MASK_BYTES = 16
 """Bytes of MASK1 and MASK0, from the lowest bit on."""

@@ -7,11 +7,10 @@ leaf has those of all its trips as an array.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
-from cubecore.lazy_dataclass import dataclass
 
 Indices = NDArray[np.intp]
 _MOST_PERIODS = 12

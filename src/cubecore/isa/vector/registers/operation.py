@@ -7,6 +7,7 @@ of loops: a meaning holds for all of them at once.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -21,7 +22,6 @@ from cubecore.isa.declare.registers import (
     CTRL_FLOAT_IEEE_BIT,
     CTRL_INT_SATURATE_BIT,
 )
-from cubecore.lazy_dataclass import dataclass
 
 REGISTER_BYTES = 256
 """VL, the bytes of a vector register, and the bits of a mask."""

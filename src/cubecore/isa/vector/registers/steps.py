@@ -3,7 +3,7 @@
 A step stands for all trips of the loops around it: its addresses and scalars have an axis for each.
 """
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,6 @@ from cubecore.isa.vector.registers.operation import (
     Call,
 )
 from cubecore.isa.vector.registers.operations.moves import LOADS, STORES
-from cubecore.lazy_dataclass import dataclass
 
 NONE = -1
 """Stands for a leaf where a register was never written."""

@@ -7,10 +7,9 @@ one line of global memory follow each other, whichever core they come from. The 
 `thread_cycles` of the chip; the page of the validation has the error.
 """
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 from cubecore.chips.model import Chip
-from cubecore.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

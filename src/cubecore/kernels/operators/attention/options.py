@@ -1,13 +1,13 @@
 """The options of attention beside its sizes."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from cubecore.aliases import Json
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import refuse
 from cubecore.kernels.operators.attention.shape import ROWS, AttentionShape
-from cubecore.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

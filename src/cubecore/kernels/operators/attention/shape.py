@@ -1,10 +1,10 @@
 """The sizes of attention, and what its kernel holds of them in the memories of a core."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from cubecore.dtypes import ElementType
 from cubecore.errors import refuse
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 
 SCORES, CHANCES, VALUES = 0, 1, 2

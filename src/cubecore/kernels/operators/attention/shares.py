@@ -1,13 +1,13 @@
 """The shares of cores in attention: heads, blocks of rows of a head, and parts of its keys."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 from cubecore.isa.program.expr import Expr
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.operators.attention.shape import AttentionShape
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import ceil_div
 
 _MOST_PARTS = 32

@@ -5,7 +5,7 @@ share into UB, converts it to float32, multiplies by both scales, and writes it 
 Kernels that scale a tile while the next one is multiplied are faster.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from cubecore.chips.model import Chip
@@ -22,7 +22,6 @@ from cubecore.kernels.operators.double_buffers import DoubleBuffers
 from cubecore.kernels.operators.products.weights import cores_with, product_launch
 from cubecore.kernels.operators.tile import LANES
 from cubecore.kernels.operators.wide import FROM_FLOAT
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import DATA_BLOCK_BYTES, align_up, ceil_div
 
 _ALL_DONE, _SUMS = 0, 1

@@ -6,7 +6,7 @@ faster where the weights are large.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from cubecore.chips.model import Chip
@@ -23,7 +23,6 @@ from cubecore.kernels.build.builder import BASIC, Builder
 from cubecore.kernels.build.flags import Flags, Ring, of_tiles
 from cubecore.kernels.matmul.launch import matmul_launch
 from cubecore.kernels.operators.double_buffers import DoubleBuffers
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.solver.solver import solve
 from cubecore.units import ceil_div

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache, cached_property, reduce
 
 from cubecore.isa.program.expr import Expr, Int
@@ -12,7 +13,6 @@ from cubecore.kernels.build.register_calls import Issued
 from cubecore.kernels.operators.attention.shape import AttentionShape
 from cubecore.kernels.operators.registers.lane_calls import FLOAT, LaneCalls
 from cubecore.kernels.operators.tile import LANES
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up
 
 _LOWEST = -(2.0**100)

@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 from cubecore.chips.model import Chip
@@ -10,7 +11,6 @@ from cubecore.kernels.operators.functions import OperatorProblem
 from cubecore.kernels.operators.launch import ShareBlock
 from cubecore.kernels.operators.passes import NUMBER, Passes, PassValue, passes_of
 from cubecore.kernels.operators.tile import LANES
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import align_up
 
 _ROWS_KB = (128, 96, 64, 48, 32, 16, 8)

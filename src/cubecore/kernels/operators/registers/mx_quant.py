@@ -7,6 +7,8 @@ are dealt out to the vector cores, parts of rows too where there are fewer group
 NaN the codes are not those of that document.
 """
 
+from dataclasses import dataclass
+
 from cubecore.chips.model import Chip
 from cubecore.dtypes import element_type
 from cubecore.errors import refuse
@@ -21,7 +23,6 @@ from cubecore.kernels.elementwise import KIND, on_vector_core
 from cubecore.kernels.operators.double_buffers import DoubleBuffers
 from cubecore.kernels.operators.launch import Share, ShareBlock
 from cubecore.kernels.operators.registers.lane_calls import LaneCalls, issue_in_region
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import align_up
 
 GROUP = 32

@@ -6,12 +6,12 @@ no core may touch what another one writes (`require_apart`).
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.arrays import Array
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.group.sanitize.divergence import (
     DivergenceError,
     UnevenError,

@@ -1,11 +1,11 @@
 """A sweep as one SVG file: time over the first axis, and the Cube's rate below."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Protocol
 from xml.sax.saxutils import escape
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.presented.text import Value, shown
 
 _WIDTH, _PANEL, _LEFT, _RIGHT, _TOP, _GAP = 760, 250, 76, 150, 56, 66

@@ -4,9 +4,10 @@ L1 holds depth base blocks of each operand as L1-CAPACITY counts them; L0 buffer
 into their one or two slots, as the kernel addresses them.
 """
 
+from dataclasses import dataclass
+
 from cubecore.aliases import Json
 from cubecore.dtypes import ElementType
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.units import align_up, plural
 

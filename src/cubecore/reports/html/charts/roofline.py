@@ -1,9 +1,10 @@
 """A launch against the chip's ceilings: operations a second over operations a byte."""
 
+from dataclasses import dataclass
+
 from cubecore.aliases import Json
 from cubecore.chips.costs import peak_ops_per_cycle
 from cubecore.chips.model import Chip
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 from cubecore.timing.records import Timeline
 

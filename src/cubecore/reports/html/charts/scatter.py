@@ -1,11 +1,11 @@
 """Measured against predicted times as marks in a square: one mark and colour for each group."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Any
 
 from cubecore.aliases import Json
-from cubecore.lazy_dataclass import dataclass
 
 SIZE = 640
 """The plot's width and height."""

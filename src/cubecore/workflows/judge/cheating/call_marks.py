@@ -1,11 +1,11 @@
 """Marks of cheating of one call of a submission."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.frontends.kernels.session import KernelRun
-from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.judge.cheating import torch_operations
 from cubecore.workflows.judge.cheating.kinds import (
     CHANGED_IN_PLACE,

@@ -1,7 +1,8 @@
 """The kinds of cheating, each with its meaning and an example."""
 
+from dataclasses import dataclass
+
 from cubecore.aliases import Json
-from cubecore.lazy_dataclass import dataclass
 
 CERTAIN, SUSPECT = "certain", "suspect"
 

@@ -1,6 +1,7 @@
 """Cheating that the launches of a call show: where the bytes of its results come from."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from cubecore.arrays import Array
 from cubecore.dtypes import element_type
 from cubecore.frontends.kernels.session import KernelRun
 from cubecore.frontends.result_writer import reads_from
-from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.judge.cheating.kinds import (
     CHANGED_AFTER,
     COMPUTED_BEFORE,

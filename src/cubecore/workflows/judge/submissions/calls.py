@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from cubecore.frontends.cpp.operator_projects.operator_project import (
     load_op,
 )
 from cubecore.frontends.kernels.kernel import Kernel
-from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.judge.blame import is_ours, raised_by
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.submissions.kinds import (

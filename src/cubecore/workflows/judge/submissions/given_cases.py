@@ -2,12 +2,11 @@
 
 import json
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from cubecore.aliases import Json
-from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.judge.cheating.result_marks import result_marks
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.submissions.case_results import results_of

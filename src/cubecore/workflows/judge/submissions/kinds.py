@@ -8,6 +8,7 @@ import ast
 import hashlib
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from cubecore.errors import refuse, unable, unreadable
 from cubecore.frontends.cpp.files import SUFFIXES, is_file, is_project, write_at_once
 from cubecore.frontends.cpp.toolchain.cache import digest as digest_of
 from cubecore.frontends.cpp.toolchain.cache import folder
-from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.judge.content import files_of, folder_digest
 
 PROJECT, STRINGS, LAUNCHES = "operator project", "six strings", "direct launch"

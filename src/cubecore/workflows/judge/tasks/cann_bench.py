@@ -10,7 +10,7 @@ import inspect
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from cubecore.aliases import Json
 from cubecore.arrays import Array
 from cubecore.dtypes import element_type
 from cubecore.errors import refuse, unable
-from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.tasks.cases import ReferenceCase, called, module_of
 from cubecore.workflows.judge.tasks.comparison import (

@@ -3,14 +3,13 @@
 import importlib.util
 import sys
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
 from cubecore.aliases import Json
 from cubecore.errors import CubecoreError, unable
-from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.judge.blame import goes_further_in
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.tasks.comparison import Compared

@@ -1,7 +1,7 @@
 """Results beside those of the reference: how far apart they are, and where."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,6 @@ import numpy as np
 from cubecore.aliases import Json
 from cubecore.arrays import Array
 from cubecore.frontends.result_comparison import Tolerance
-from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.judge.values import array_of, is_sparse, is_tensor
 
 RIGHT, WRONG, REFUSED = "right", "wrong", "refused"

@@ -1,10 +1,10 @@
 """Tasks told by their content: files of arrays, Python functions, and those of public suites."""
 
 import ast
+from dataclasses import dataclass
 from pathlib import Path
 
 from cubecore.errors import refuse, unable, unreadable
-from cubecore.lazy_dataclass import dataclass
 
 ARRAYS, FUNCTION, TORCH = "arrays", "function", "torch"
 NPU_KERNEL_BENCH, CANN_BENCH, SAMPLE_DATA = "NPUKernelBench", "cann-bench", "sample"

@@ -1,9 +1,9 @@
 """Costs of a task's model: the bytes of its arrays and its operations, without computing them."""
 
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.judge.tasks.comparison import leaves
 from cubecore.workflows.judge.tasks.torch_modules import copied
 

@@ -5,13 +5,12 @@ It draws nothing and measures no time, so that equal tasks have equal sizes on e
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cubecore.aliases import Json
 from cubecore.frontends.cpp.files import write_at_once
 from cubecore.frontends.cpp.toolchain.cache import digest, folder
-from cubecore.lazy_dataclass import dataclass
 from cubecore.version import __version__
 from cubecore.workflows.judge.tasks.model_costs import ModelCost, model_cost, runs
 from cubecore.workflows.judge.tasks.sized_module import TaskModule

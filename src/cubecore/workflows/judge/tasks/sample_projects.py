@@ -3,12 +3,12 @@
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.arrays import Array
 from cubecore.errors import unable
-from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.scripts.sample import project_steps
 
 Step = tuple[str, ...]

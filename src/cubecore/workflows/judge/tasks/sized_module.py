@@ -8,10 +8,9 @@ anew; numbers inside of the model stay as they are.
 import ast
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-
-from cubecore.lazy_dataclass import dataclass
 
 _MAKERS = {"get_inputs", "get_init_inputs"}
 LEAST = 16

@@ -1,11 +1,11 @@
 """Tasks of torch as MultiKernelBench and KernelBench have them: Model, get_inputs, one file."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from cubecore.errors import refuse, unable
-from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.judge.limits import AUTO_SIZES, REDUCED_BYTES, JudgeOptions
 from cubecore.workflows.judge.tasks.cases import ReferenceCase, called, module_of
 from cubecore.workflows.judge.tasks.comparison import (

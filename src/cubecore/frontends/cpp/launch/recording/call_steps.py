@@ -1,13 +1,13 @@
 """A bound call as the runtime has it: its instructions as records, but for their numbers."""
 
 import ctypes
+from dataclasses import dataclass
 from functools import lru_cache
 
 from cubecore.frontends.capi.calls.binding import BoundCall
 from cubecore.frontends.cpp.launch.recording.sync_operands import note_order
 from cubecore.frontends.cpp.wire import Step
 from cubecore.isa.vector.common.mask import SetVectorMask
-from cubecore.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

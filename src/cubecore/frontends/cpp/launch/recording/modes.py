@@ -1,6 +1,7 @@
 """Modes, counts and stale cache lines of a C++ kernel, from the blocks that its runtime records."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,6 @@ from cubecore.isa.scalar.caches import Dcci
 from cubecore.isa.scalar.store import StoreScalarGm
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.isa.vector.common.repeated import Repeated
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import distinct
 
 _OTHER, _STORE, _CLEAN_LINE, _CACHED, _LOAD, _CLEAN = range(6)

@@ -1,6 +1,6 @@
 """Kernels as a host program's file registers them."""
 
-from cubecore.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

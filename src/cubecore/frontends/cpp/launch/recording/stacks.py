@@ -8,7 +8,7 @@ have no callers.
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from cubecore.frontends.cpp.toolchain.spelling import function_as_written
 from cubecore.frontends.source_locations import shown_path
 from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import Location
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitize.findings import SanitizerFinding
 
 _TIMEOUT_S = 20.0

@@ -1,10 +1,10 @@
 """Names of the C API for loads and stores: families of distributions, streams, strided blocks."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from cubecore.isa.vector.registers.operation import Form
-from cubecore.lazy_dataclass import dataclass
 
 MOVED: Mapping[Form, str] = MappingProxyType(
     {

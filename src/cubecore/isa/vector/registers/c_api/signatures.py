@@ -6,10 +6,10 @@ scalar, t a word. V and M are written, W is read and written.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from cubecore.isa.vector.registers.operation import Form
-from cubecore.lazy_dataclass import dataclass
 
 UNARY, BINARY = "V dst, v src, m mask", "V dst, v src0, v src1, m mask"
 SCALAR, PLAIN = "V dst, v src, s value, m mask", "V dst, v src"

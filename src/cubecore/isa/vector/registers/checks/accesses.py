@@ -5,6 +5,7 @@ classes between them, by being of one register variable, or by B's data, which d
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,6 @@ from cubecore.isa.vector.registers.folding import Indices
 from cubecore.isa.vector.registers.operation import Form
 from cubecore.isa.vector.registers.program import RegisterProgram
 from cubecore.isa.vector.registers.steps import RegisterStep
-from cubecore.lazy_dataclass import dataclass
 
 CLASSES = ("VEC_STORE", "VEC_LOAD", "SCALAR_STORE", "SCALAR_LOAD", "VEC_ALL", "SCALAR_ALL")
 """Classes of accesses that barriers name, in the order of MemType."""

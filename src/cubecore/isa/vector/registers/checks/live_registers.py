@@ -1,6 +1,7 @@
 """Registers that hold values at a time: more than there are go to memory, and come back."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +9,6 @@ from numpy.typing import NDArray
 from cubecore.isa.declare.remark import Remark
 from cubecore.isa.vector.registers.operation import MAKES_MASK, Form
 from cubecore.isa.vector.registers.program import RegisterProgram
-from cubecore.lazy_dataclass import dataclass
 
 _VECTORS, _MASKS = 32, 8
 """Registers of a vector function (*Reg*, RegTensor and MaskReg)."""

@@ -7,13 +7,13 @@ last cycles: results are forwarded.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from heapq import heappush, heapreplace
 from typing import NamedTuple
 
 from cubecore.chips.model import Chip
 from cubecore.isa.vector.registers.issue.work import Port, UnitWork
-from cubecore.lazy_dataclass import dataclass
 
 _AT_ONCE = 2
 """Instructions that compute, and registers that are written, in a cycle; and the units for what

@@ -6,6 +6,7 @@ a pattern; a strided move, recorded block by block, is one instruction.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -25,7 +26,6 @@ from cubecore.isa.vector.registers.operation import (
 from cubecore.isa.vector.registers.operations.logic import SELECTION_LATENCY
 from cubecore.isa.vector.registers.program import RegisterProgram
 from cubecore.isa.vector.registers.steps import RegisterStep, block_of
-from cubecore.lazy_dataclass import dataclass
 
 _BLOCK_BYTES = 32
 _BANKS = 16

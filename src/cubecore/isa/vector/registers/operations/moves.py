@@ -5,6 +5,7 @@ what the executor reads or writes; `compute` spreads it over a register, or pack
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -19,7 +20,6 @@ from cubecore.isa.vector.registers.operation import (
     declare,
     governed,
 )
-from cubecore.lazy_dataclass import dataclass
 
 ANY = (
     *("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"),

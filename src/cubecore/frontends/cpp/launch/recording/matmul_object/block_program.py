@@ -5,7 +5,7 @@ The tree is `cubecore.kernels.matmul.block`'s, so that the object and our kernel
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,6 @@ from cubecore.kernels.build.flags import Event
 from cubecore.kernels.matmul.block import BlockShape, BlockTree
 from cubecore.kernels.matmul.launch import settle
 from cubecore.kernels.matmul.plan import MatmulPlan
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.core_grid import CoreBlock
 
 if TYPE_CHECKING:

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from ctypes import c_char_p
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cubecore.chips.model import Chip
 from cubecore.chips.products import plain_outputs, quantising_mode
 from cubecore.errors import refuse
 from cubecore.frontends.cpp.matmul_wire import MatmulBits, MatmulCall
 from cubecore.kernels.matmul.plan import MatmulPlan, matmul_plan
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.epilogue import Epilogue
 from cubecore.tiling.model.problem import SCALE_TYPE, Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling

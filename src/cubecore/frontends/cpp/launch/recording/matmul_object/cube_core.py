@@ -1,6 +1,7 @@
 """A Cube core that runs calls of Matmul objects: what it holds between them, and what it issues."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -27,7 +28,6 @@ from cubecore.isa.scalar.control_registers import SetHf32Mode
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.kernels.matmul.block import BlockShape
 from cubecore.kernels.matmul.plan import MatmulPlan
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.units import SCALE_WORD_BYTES, ceil_div
 

@@ -1,12 +1,12 @@
 """Findings of threads, in sentences."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cubecore.frontends.cpp.launch.recording.stacks import line_of
 from cubecore.frontends.cpp.wire import SimtFinding, SimtKinds
 from cubecore.isa.program.tree import Location
-from cubecore.lazy_dataclass import dataclass
 from cubecore.units import plural
 
 if TYPE_CHECKING:
