@@ -222,6 +222,19 @@ def test_a_line_has_a_task_and_options_of_its_own(folder):
         assert sorted(len(verdict["cases"]) for verdict in store.verdicts()) == [1, 2]
 
 
+def test_a_page_names_the_chips_of_its_lines(folder):
+    lines = [
+        {"submission": "answers/right.py", "chip": chip}
+        for chip in ("Ascend910B2", "Ascend910_9392", "Ascend910B2")
+    ]
+    (folder / "batch.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    words = ("--task", "task.py", "--blocks", 4, "--store", "v.sqlite", "--report", "page.html")
+    assert cli("judge", "--batch", "batch.jsonl", *words).code == 0
+    page = (folder / "page.html").read_text()
+    assert "Ascend910B2, Ascend910_9392" in page
+    assert "Ascend910B3" not in page
+
+
 def test_the_text_names_what_is_not_right_and_the_page_every_one(folder):
     words = ("--task", "task.py", "--blocks", 4, "--store", "v.sqlite", "--report", "page.html")
     answer = cli("judge", "--batch", "answers", *words)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _MEANINGS = {
     "right": "a case is right, and none is wrong or refused",
     "wrong": "a wrong or refused case, or does not compile",
-    "stopped": "a limit of time ended it: no verdict",
+    "stopped": "a limit of time ended it, or a shape is too large: no verdict",
     "request": "does not fit its task, or cannot be read",
     "fault": "cubecore's own fault: judged again next time",
 }
@@ -72,6 +72,8 @@ class JudgedBatch(Presented):
     ----------
     requests : tuple of JudgedRequest
         Every submission, in the order of the request.
+    chips : tuple of str
+        Full SoC names of the chips that are asked for, each once.
     judged : int
         How many were judged now; the verdicts of the others were in the store.
     wall_s : float
@@ -81,6 +83,7 @@ class JudgedBatch(Presented):
     """
 
     requests: tuple[JudgedRequest, ...]
+    chips: tuple[str, ...]
     judged: int
     wall_s: float
     store: str

@@ -72,6 +72,6 @@ class Batch:
         if report is not None:
             from cubecore.cli.provenance import signed
 
-            write_whole(report, signed(answer.page(), chip), "--report")
+            write_whole(report, signed(answer.page(), ", ".join(answer.chips)), "--report")
         show(answer, form)
         return DONE

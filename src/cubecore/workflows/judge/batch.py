@@ -83,7 +83,8 @@ def judge_batch(
         JudgedRequest(request.submission, request.task, *verdicts[key])
         for key, request in zip(keys, requests, strict=True)
     ]
-    return JudgedBatch(tuple(lines), len(left), perf_counter() - begin, store)
+    chips = tuple(dict.fromkeys(each.chip for each in requests))
+    return JudgedBatch(tuple(lines), chips, len(left), perf_counter() - begin, store)
 
 
 @contextmanager
