@@ -95,7 +95,7 @@ def forked(
         os.close(file)
     end, answer, log, asked = (ours for ours, _ in pipes)
     said = _Output(answer, log, _Questions(asked, tell, service))
-    watch = _Watch(begin + wall_s, cpu_s, box, f"did not end within {wall_s:g} s", budget)
+    watch = _Watch(begin + wall_s, f"did not end within {wall_s:g} s", box, budget)
     late = said.read_until(end, watch)
     with suppress(OSError):
         os.killpg(child, signal.SIGKILL)  # the whole session, and what it has left behind
@@ -138,11 +138,9 @@ class _Questions:
 class _Watch:
     """The limits of a step, and of all processes in its box together."""
 
-    def __init__(
-        self, end: float, cpu_s: float, box: Sandbox | None, late: str, budget: CpuBudget
-    ) -> None:
+    def __init__(self, end: float, late: str, box: Sandbox | None, budget: CpuBudget) -> None:
         self.end, self.late = end, late
-        self._box, self._cpu_s, self._budget = box, cpu_s, budget
+        self._box, self._budget = box, budget
         self._began_s = box.cpu_s() if box is not None else 0.0
         self._looked = perf_counter()
 
@@ -156,9 +154,10 @@ class _Watch:
         self._looked = perf_counter()
         if self._box.memory_bytes() > TOTAL_BYTES:
             return f"took more than {TOTAL_BYTES / (1 << 30):g} GiB of memory"
-        # A second more: a process that is ended by its own limit says where it was.
+        # The service's work for the step is in the budget already. A second more: a process that is
+        # ended by its own limit says where it was.
         used_s = self._box.cpu_s() - self._began_s
-        return self._budget.sentence if used_s > self._cpu_s + 1 else ""
+        return self._budget.sentence if used_s > self._budget.left_s + 1 else ""
 
 
 class _Output:
