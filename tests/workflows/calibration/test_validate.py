@@ -11,13 +11,14 @@ import pytest
 import cubecore
 from cubecore.chips import chip
 from cubecore.chips.catalog import chip_names
+from cubecore.reports.html.charts.scatter import mark_of
 from cubecore.timing.launch import time_launch
 from cubecore.workflows.calibration.cases import Unmapped
 from cubecore.workflows.calibration.matmul_cases import matmul_case
 from cubecore.workflows.calibration.measured_points import PUBLISHED, published, read_points
 from cubecore.workflows.calibration.stated_tilings import in_bands, in_parts
 from cubecore.workflows.calibration.validate import case_of, validate
-from cubecore.workflows.calibration.validation import Errors
+from cubecore.workflows.calibration.validation import GROUPS, Errors
 from workflows.calibration.planned import planned
 from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli
 
@@ -692,6 +693,11 @@ def test_a_file_that_is_not_there_and_a_setting_that_is_none(tmp_path):
     assert_refused(cli("validate", "--points", missing), line)
     answer = cli("validate", "--points", written(tmp_path, GOOD), "--set", "nonsense=1")
     assert answer.code == BAD_REQUEST
+
+
+def test_every_group_has_a_mark_of_its_own():
+    marks = [mark_of(number) for number in range(len(GROUPS))]
+    assert len({(each["mark"], each["colour"]) for each in marks}) == len(GROUPS)
 
 
 def test_the_text_has_every_case_once_and_the_page_every_mark(published):

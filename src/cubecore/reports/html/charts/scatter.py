@@ -10,7 +10,7 @@ from cubecore.aliases import Json
 SIZE = 640
 """The plot's width and height."""
 _MARGIN = 48
-_MARKS = ("circle", "square", "diamond")
+_MARKS = ("circle", "square", "diamond", "triangle")
 _UNITS = ("us", "ms", "s")
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 
@@ -26,9 +26,9 @@ class CaseDot:
 
 
 def mark_of(group: int) -> dict[str, str]:
-    """Return a group's mark and colour; no two groups have both in common."""
+    """Return a group's mark and colour; no two of the first 16 groups have both in common."""
     count = len(_COLOURS)
-    return {"mark": _MARKS[group // count], "colour": _COLOURS[group % count]}
+    return {"mark": _MARKS[group // count % len(_MARKS)], "colour": _COLOURS[group % count]}
 
 
 def scatter_plot(dots: Sequence[CaseDot]) -> Json:
