@@ -35,6 +35,7 @@ class JudgedRequest:
 
     submission: str
     task: str
+    chip: str
     outcome: str
     reason: str
     cpu_s: float
@@ -45,6 +46,7 @@ class JudgedRequest:
         return {
             "submission": self.submission,
             "task": self.task,
+            "chip": self.chip,
             "outcome": self.outcome,
             "cpu_s": self.cpu_s,
             "longest": self.longest,
@@ -72,8 +74,6 @@ class JudgedBatch(Presented):
     ----------
     requests : tuple of JudgedRequest
         Every submission, in the order of the request.
-    chips : tuple of str
-        Full SoC names of the chips that are asked for, each once.
     judged : int
         How many were judged now; the verdicts of the others were in the store.
     wall_s : float
@@ -83,10 +83,14 @@ class JudgedBatch(Presented):
     """
 
     requests: tuple[JudgedRequest, ...]
-    chips: tuple[str, ...]
     judged: int
     wall_s: float
     store: str
+
+    @property
+    def chips(self) -> list[str]:
+        """Full SoC names of the chips that were asked for, each once."""
+        return list(dict.fromkeys(each.chip for each in self.requests))
 
     @property
     def counts(self) -> dict[str, int]:

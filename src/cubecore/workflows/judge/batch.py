@@ -80,11 +80,10 @@ def judge_batch(
                 on_judged(before)
         verdicts = {key: summary_of(verdict) for key, verdict in kept.among(keys)}
     lines = [
-        JudgedRequest(request.submission, request.task, *verdicts[key])
+        JudgedRequest(request.submission, request.task, request.chip, *verdicts[key])
         for key, request in zip(keys, requests, strict=True)
     ]
-    chips = tuple(dict.fromkeys(each.chip for each in requests))
-    return JudgedBatch(tuple(lines), chips, len(left), perf_counter() - begin, store)
+    return JudgedBatch(tuple(lines), len(left), perf_counter() - begin, store)
 
 
 @contextmanager
