@@ -109,13 +109,16 @@ def test_a_binding_that_does_not_compile(task) -> None:
 
 
 @with_torch
-def test_a_model_that_raises(task) -> None:
-    model = MODEL.replace("custom_ops_lib.add_custom(x, y)", "x.nothing")
+@pytest.mark.parametrize(
+    ("call", "error"), [("x.nothing", "AttributeError"), ("x + x.reshape(-1)[:7]", "RuntimeError")]
+)
+def test_a_model_that_raises(task, call, error) -> None:
+    model = MODEL.replace("custom_ops_lib.add_custom(x, y)", call)
     (task.parent / "answer.py").write_text(strings(python_bind_src=BINDING, model_src=model))
     verdict = cubecore.judge(task.parent / "answer.py", task, cases=1)
     assert (verdict.correct, verdict.stage) == (False, "run")
     assert verdict.errors[0].message.startswith(
-        "model_new.py:4 (forward): the submission raised AttributeError: "
+        f"model_new.py:4 (forward): the submission raised {error}: "
     )
 
 

@@ -10,12 +10,13 @@ _PACKAGE = str(Path(__file__).resolve().parents[2])
 def is_ours(error: BaseException) -> bool:
     """Return whether cubecore's own code raised an error, and nobody else's that it was running."""
     # The innermost frame that is no library's decides whose error it is: cubecore's own code is at
-    # fault only where it was not a task's or a submission's that was running.
+    # fault only where it was not a task's or a submission's that was running. Functions that pass a
+    # call on to a library, in the place of its own, say so as for pytest: by `__tracebackhide__`.
     trace, ours = error.__traceback__, False
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename
         if name.startswith(_PACKAGE):
-            ours = True
+            ours = ours or "__tracebackhide__" not in trace.tb_frame.f_locals
         elif "site-packages" not in name and not name.startswith("<"):
             ours = False
         trace = trace.tb_next

@@ -97,6 +97,7 @@ def forked(
     said = _Output(answer, log, _Questions(asked, tell, service))
     watch = _Watch(begin + wall_s, f"did not end within {wall_s:g} s", box, budget)
     late = said.read_until(end, watch)
+    inside_s = watch.used_s  # processes that are killed here are not in what this one waits for
     with suppress(OSError):
         os.killpg(child, signal.SIGKILL)  # the whole session, and what it has left behind
     with suppress(OSError):
@@ -104,7 +105,7 @@ def forked(
     _, status, used = os.wait4(child, 0)
     for file in (tell, *(ours for ours, _ in pipes)):
         os.close(file)
-    seconds = used.ru_utime + used.ru_stime, perf_counter() - begin
+    seconds = max(inside_s, used.ru_utime + used.ru_stime), perf_counter() - begin
     budget.steps_s += seconds[0]
     if late:
         return StepOutcome({STOPPED: f"{name} {late}"}, *seconds)
@@ -156,8 +157,12 @@ class _Watch:
             return f"took more than {TOTAL_BYTES / (1 << 30):g} GiB of memory"
         # The service's work for the step is in the budget already. A second more: a process that is
         # ended by its own limit says where it was.
-        used_s = self._box.cpu_s() - self._began_s
-        return self._budget.sentence if used_s > self._budget.left_s + 1 else ""
+        return self._budget.sentence if self.used_s > self._budget.left_s + 1 else ""
+
+    @property
+    def used_s(self) -> float:
+        """The CPU seconds in the box since the step began; 0 without one."""
+        return 0.0 if self._box is None else self._box.cpu_s() - self._began_s
 
 
 class _Output:

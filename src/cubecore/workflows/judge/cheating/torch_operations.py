@@ -41,6 +41,7 @@ def noted() -> Iterator[None]:
         def __torch_function__(
             self, function: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
+            __tracebackhide__ = True
             result = function(*args, **(kwargs or {}))
             name = getattr(function, "__name__", "")
             moves = name in _MOVES or name.startswith("__get")

@@ -59,6 +59,7 @@ def _drawing(torch: Any, draw: Any) -> Any:
 
     def drawn(*shape: Any, dtype: Any = None, **words: Any) -> Any:
         # Torch knows by identity which of its functions a `with torch.device` is for.
+        __tracebackhide__ = True
         words.setdefault("device", torch.get_default_device())
         if dtype is None or dtype.is_floating_point or dtype.is_complex:
             return draw(*shape, dtype=dtype, **words)
@@ -69,6 +70,7 @@ def _drawing(torch: Any, draw: Any) -> Any:
 
 def _uniform(torch: Any, fill: Any) -> Any:
     def filled(tensor: Any, *bounds: float, **words: Any) -> Any:
+        __tracebackhide__ = True
         if tensor.is_floating_point():
             return fill(tensor, *bounds, **words)
         return tensor.copy_(fill(torch.empty(tensor.shape), *bounds, **words))
