@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 import cubecore
+from cubecore.sandbox.box import opened
 from cubecore.sandbox.confinement import clean_environment
+from cubecore.sandbox.view import BoxView
 from sandbox.attacks import ATTACKS, CALLS, SECRET
 from sandbox.machine import missing
 
@@ -61,6 +63,18 @@ USERS = {"caller": os.getuid(), "nobody": NOBODY}
 )
 def test_an_attack_is_contained(kind, user, attack) -> None:
     assert tried(kind, USERS[user])[attack].startswith("contained")
+
+
+@pytest.mark.parametrize("kind", ["bwrap", "own"])
+def test_a_box_opens_without_what_is_gone(kind, tmp_path) -> None:
+    """Another process trims the cache between the list of its parts and their mounts."""
+    if missing(kind):
+        pytest.skip(missing(kind))
+    there = tmp_path / "there"
+    there.write_text("x")
+    with opened(kind, BoxView(readable=(tmp_path / "gone", there))) as box:
+        root = Path(f"/proc/{box.holder.process}/root{tmp_path}")
+        assert (root / "there").read_text() == "x"
 
 
 def test_a_machine_without_user_namespaces_refuses_and_says_why() -> None:

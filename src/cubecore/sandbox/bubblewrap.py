@@ -123,7 +123,8 @@ def _mounts(view: BoxView) -> list[str]:
         elif shown is None and path.is_dir():
             words += [*_scratch(str(path), 4096), "--remount-ro", str(path)]
         else:
-            words += ["--ro-bind", "/dev/null" if shown is None else str(shown), str(path)]
+            # What is gone by then, an old part of a cache that another process trims, nobody needs.
+            words += ["--ro-bind-try", "/dev/null" if shown is None else str(shown), str(path)]
     return [*words, "--remount-ro", "/"]
 
 

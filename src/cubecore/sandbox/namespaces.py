@@ -249,6 +249,9 @@ def _bind(source: Path, path: Path, *, read_only: bool = True) -> None:
     elif not inside.exists():
         inside.parent.mkdir(parents=True, exist_ok=True)
         inside.touch()
-    mount(str(held), str(inside), "", BIND | RECURSIVE)
+    try:
+        mount(str(held), str(inside), "", BIND | RECURSIVE)
+    except FileNotFoundError:  # an old part of a cache that another process trims: nobody needs it
+        return
     if read_only:
         make_read_only(str(inside))

@@ -84,6 +84,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("counted", &counted);
   m.def("run", &run);
   m.def("vast", [](at::Tensor x) { return x.expand({1l << 40, 1l << 40, 2, 3}); });
+  m.def("none", [] { return at::empty({0, 1l << 40, 1l << 40}, at::kFloat); });
   m.def("spread", [](at::Tensor x, at::Tensor y) { return x.expand_as(y).contiguous(); });
   m.def("plus", [](double a, double b) { return a + b; }, py::arg("a"), py::arg("b") = 0.5);
 }
@@ -201,8 +202,9 @@ REFUSED = {
         ("made", [[X, X], 3])
     ),
     "the binding has no function other, only two_step no_first_step told views doubled made "
-    "element zeros counted run vast spread plus": (("other", [])),
+    "element zeros counted run vast none spread plus": (("other", [])),
     "the binding has a tensor of 4 axes, whose bytes cannot be counted": ("vast", [X]),
+    "the binding has a tensor of 3 axes, whose bytes cannot be counted": ("none", []),
     "the binding plus: plus takes 2 arguments, got 3": ("plus", [1, 2, 3]),
     "the binding counted: sum(), max() and min() in a binding are for integers, got Float": (
         ("counted", [X])

@@ -316,10 +316,10 @@ class _Reader:
         reach = sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
         size = reach + dtype.itemsize if math.prod(shape) else 0
         held = self.memory.bytes_at(address, size) if size else None
-        if held is None:
-            return _View(np.zeros(shape, dtype), np.zeros(0, np.uint8))
-        raw = held.data[: size - size % dtype.itemsize].view(dtype)
         try:
+            if held is None:
+                return _View(np.zeros(shape, dtype), np.zeros(0, np.uint8))
+            raw = held.data[: size - size % dtype.itemsize].view(dtype)
             return _View(np.lib.stride_tricks.as_strided(raw, shape, strides), held.valid)
         except ValueError:  # sizes that overflow are often those of freed memory: not told
             sentence = f"the binding has a tensor of {rank} axes, whose bytes cannot be counted"
