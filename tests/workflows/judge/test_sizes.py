@@ -15,6 +15,7 @@ from cubecore.workflows.judge.submissions.time_at_full_shape import time_at_full
 from cubecore.workflows.judge.tasks.sized_module import TaskModule
 from frontends.cpp.cpp_kernels import needs_compiler
 from workflows.command import cli
+from workflows.judge.judged_kernels import PYTHON
 from workflows.judge.test_models import LAUNCH, LAUNCH_MODEL
 
 with_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
@@ -227,6 +228,23 @@ def test_a_kernel_for_one_shape_is_judged_at_it(tmp_path, monkeypatch):
     times = [each["time"] for each in (wide, narrow, whole.json)]
     assert len({(each["us"], each["low_us"], each["limited_by"]) for each in times}) == 1
     assert times[0]["launches"] == [{"kernel": "add", "blocks": 1024, "us": times[0]["us"]}]
+
+
+@with_torch
+def test_a_model_with_large_weights_of_its_own_has_no_verdict(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    weights = "self.w = torch.nn.Parameter(torch.empty(12288, 12288))"
+    model = TASK.replace("self.groups = groups", weights).replace("1024", "12288")
+    body = "        if x.shape[1] % self.groups:\n            raise ValueError(x.shape)\n"
+    task = model.replace(body, "").replace("return x + y", "return x @ self.w + y")
+    (tmp_path / "task.py").write_text(task)
+    (tmp_path / "kernel.py").write_text(PYTHON)
+    verdict = cli("judge", "kernel.py", "--task", "task.py", "--json").json
+    assert (verdict["stage"], verdict["correct"]) == ("stopped", None)
+    (error,) = verdict["errors"]
+    assert error["message"].startswith("task runs at no sizes that are small enough (6")
+    assert error["message"].endswith(" operations of products)")
+    assert error["fix"] == "--sizes full runs its own"
 
 
 @needs_compiler

@@ -116,6 +116,9 @@ def _judge(folder: Path) -> None:
     records, model = step.left["cases"], step.left["model"]
     full = step.left["full"]
     if all(each["outcome"] == TOO_LARGE for each in records):
+        if full:
+            judged.leave({"failed": STOPPED, "message": _too_large(task, records[-1]["sizes"])})
+            return
         sentence = f"no case of {task.name} has arrays of at most {options.cap_bytes} B each"
         raise unable(task.name, sentence, "raise --cap-bytes")
     files = [*own_files(submission, place), *map(Path, options.includes)]
@@ -143,6 +146,14 @@ def _judge(folder: Path) -> None:
         judged.count("compilation", boxes.service)
     told["of_sources"] = marks_of_sources(submission, place, records)
     judged.leave({"records": records, "full": full, **told})
+
+
+def _too_large(task: JudgeTask, sizes: Json) -> str:
+    """Return the sentence on a task whose model runs at no smaller sizes than these."""
+    costs = f"{sizes['bytes']:,} B of arrays, {sizes['operations']:.2g} operations of products"
+    return (
+        f"{task.name} runs at no sizes that are small enough ({costs}); --sizes full runs its own"
+    )
 
 
 def _depends(
