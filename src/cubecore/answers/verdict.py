@@ -292,7 +292,7 @@ class Verdict(Presented):
     def headline(self) -> str:
         """The outcome, with the stage that it was reached at, and the findings."""
         said = self.outcome
-        if self.outcome != "right":
+        if self.outcome not in {"right", self.stage}:
             said += f" at {self.stage}"
         certain = sum(finding.certainty == "certain" for finding in self.findings)
         others = sum(finding.certainty == "open" for finding in self.findings)

@@ -68,6 +68,7 @@ from cubecore.workflows.judge.tasks.comparison import (
     WRONG,
 )
 from cubecore.workflows.judge.tasks.kinds import SAMPLE_DATA, JudgeTask, task_of
+from cubecore.workflows.judge.tasks.model_costs import UNCOUNTED
 from cubecore.workflows.judge.tasks.reduction import FULL, ODD
 from cubecore.workflows.judge.values import arrays_in
 
@@ -151,6 +152,8 @@ def _judge(folder: Path) -> None:
 def _too_large(task: JudgeTask, sizes: Json) -> str:
     """Return the sentence on a task whose model runs at no smaller sizes than these."""
     costs = f"{sizes['bytes']:,} B of arrays, {sizes['operations']:.2g} operations of products"
+    if sizes["operations"] >= UNCOUNTED:
+        costs = "thousands of calls of PyTorch at each"
     return (
         f"{task.name} runs at no sizes that are small enough ({costs}); --sizes full runs its own"
     )

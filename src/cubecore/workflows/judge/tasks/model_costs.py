@@ -8,6 +8,8 @@ from cubecore.workflows.judge.tasks.comparison import leaves
 from cubecore.workflows.judge.tasks.torch_modules import copied
 
 _MOST_CALLS = 2000
+UNCOUNTED = 1 << 62
+"""Stands for the operations of a model that was not followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def model_cost(module: ModuleType) -> ModelCost:
     arrays = [leaf for _, leaf in (*leaves(inputs), *leaves(results)) if _is_array(leaf)]
     sizes = [_bytes(each) for each in (*arrays, *_weights(model))]
     shapes = tuple(tuple(int(n) for n in each.shape) for each in arrays)
-    operations = counter.get_total_flops() if results is not None else 1 << 62
+    operations = counter.get_total_flops() if results is not None else UNCOUNTED
     return ModelCost(sum(sizes), max(sizes, default=0), operations, shapes)
 
 
