@@ -127,7 +127,7 @@ def test_judgements_that_are_forked_are_those_of_new_interpreters():
 
     stages: list[str] = []
     expected = told(NewInterpreter())
-    with LoadedInterpreter() as start:
+    with LoadedInterpreter(torch=False) as start:
         for _ in range(2):
             stages.clear()
             assert told(start) == expected

@@ -21,7 +21,7 @@ Submit = Callable[[BatchRequest], Future[Json]]
 _AHEAD = 2
 """Requests that are handed over for each one that is judged at a time."""
 _FEW = 3
-"""Fewer judgements load torch themselves: that is what the process to share would do once more."""
+"""Fewer judgements load all themselves: that is what the process to share would do once more."""
 
 
 def judge_batch(
@@ -88,14 +88,12 @@ def judge_batch(
 
 @contextmanager
 def _start(requests: Collection[BatchRequest]) -> Iterator[Start | None]:
-    """Yield what starts the processes of judgements, if several of them need torch."""
-    if len(requests) < _FEW or find_spec("torch") is None:
+    """Yield what starts the processes of several judgements."""
+    if len(requests) < _FEW:
         yield None
         return
-    if not any(map(_needs_torch, {each.task for each in requests})):
-        yield None
-        return
-    with LoadedInterpreter() as start:
+    torch = any(map(_needs_torch, {each.task for each in requests}))
+    with LoadedInterpreter(torch=torch and find_spec("torch") is not None) as start:
         yield start
 
 

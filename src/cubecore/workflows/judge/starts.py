@@ -1,4 +1,4 @@
-"""The processes of judgements: each of a new interpreter, or forked from one that has torch loaded.
+"""The processes of judgements: each a new interpreter, or forked from one that has all loaded.
 
 `python -m cubecore.workflows.judge.starts FILE` is the one that they are forked from. It takes the
 folder of a judgement with the files for its output on a socket, and tells the process that it has
@@ -13,6 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import IO, NoReturn, Protocol, Self
@@ -29,6 +30,14 @@ _ALLOCATOR = {
     "MALLOC_TRIM_THRESHOLD_": str(1 << 31),
     "MALLOC_TOP_PAD_": str(32 << 20),
 }
+_MODULES = (
+    *("numpy.random", "cubecore.advice.launch_advice", "cubecore.frontends.kernels.scripts"),
+    *("cubecore.frontends.launch_timing", "cubecore.timing.launch"),
+    *("cubecore.isa.catalogue", "cubecore.frontends.tik.trace.run_options"),
+)
+"""What the steps of a judgement load when they need it, with all that it imports."""
+_TORCH = "torch"
+"""The word that has torch loaded, too."""
 _WORD_BYTES = 1 << 13
 """The most bytes of a folder's path."""
 
@@ -67,15 +76,18 @@ class NewInterpreter:
 
 
 class LoadedInterpreter:
-    """Processes are forked from one that has loaded torch, which takes two seconds of CPU time."""
+    """Processes are forked from one that has loaded what they need.
 
-    def __init__(self) -> None:
+    Cubecore takes a second of CPU time, and torch two more.
+    """
+
+    def __init__(self, *, torch: bool) -> None:
         """Start that one; it ends with this thread, which is to be the batch's."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             command = [sys.executable, "-m", "cubecore.workflows.judge.starts"]
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this package
-                [*command, str(theirs.fileno())],
+                [*command, str(theirs.fileno()), *([_TORCH] if torch else [])],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 env=_environment(),
@@ -131,13 +143,17 @@ def _environment() -> dict[str, str]:
     return clean_environment() | _ALLOCATOR | cache
 
 
-def _serve(asked: socket.socket) -> None:
+def _serve(asked: socket.socket, *, torch: bool) -> None:
     """Fork processes of judgements, until nobody asks any more."""
     from cubecore.workflows.judge.process import judge_folder
-    from cubecore.workflows.judge.tasks.torch_modules import load_torch
 
-    with suppress(RequestError):  # a judgement says so that needs it
-        load_torch()
+    for name in _MODULES:
+        import_module(name)
+    if torch:
+        from cubecore.workflows.judge.tasks.torch_modules import load_torch
+
+        with suppress(RequestError):  # a judgement says so that needs it
+            load_torch()
     while True:
         word, files, _, _ = socket.recv_fds(asked, _WORD_BYTES, 2)
         if not word:
@@ -184,4 +200,4 @@ def _end(process: int) -> None:
 if __name__ == "__main__":
     end_with_parent()
     with socket.socket(fileno=int(sys.argv[1])) as _asked:
-        _serve(_asked)
+        _serve(_asked, torch=_TORCH in sys.argv[2:])
