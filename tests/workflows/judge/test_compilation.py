@@ -9,11 +9,13 @@ import pytest
 import cubecore
 from cubecore.errors import CubecoreError
 from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
+from cubecore.workflows.judge.boxed import own_files
 from cubecore.workflows.judge.compilation import _compiled, _error
+from cubecore.workflows.judge.submissions.kinds import submission_of
 from cubecore.workflows.judge.values import ArrayFolder, loaded
 from frontends.cpp.cpp_kernels import needs_compiler
 from sandbox.machine import missing
-from workflows.judge.judged_kernels import ADD, TASK
+from workflows.judge.judged_kernels import ADD, PYTHON, TASK
 
 POISON = """
 #include <cstdlib>
@@ -84,3 +86,26 @@ def test_results_that_were_changed_behind_the_judge_are_not_read(tmp_path) -> No
     np.save(tmp_path / record["array"], np.arange(4) + 1)
     with pytest.raises(ValueError, match="npy"):
         loaded(tmp_path, record)
+
+
+def test_a_box_shows_the_files_that_a_submission_names_and_no_other_answers(tmp_path) -> None:
+    texts = {
+        "kernel.py": f"import helper\n{PYTHON}",
+        "helper.py": "from constants import WIDTH\n",
+        "constants.py": "WIDTH = 256\n",
+        "other.py": PYTHON,
+        "add.cpp": '#include "tile.h"\n__global__ __aicore__ void add(GM_ADDR x) {}\n',
+        "tile.h": '#include "types.hpp"\n',
+        "types.hpp": "",
+        "mul.cpp": "",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    shown = {
+        name: [each.name for each in own_files(submission_of(tmp_path / name), tmp_path / name)]
+        for name in ("kernel.py", "add.cpp")
+    }
+    assert shown == {
+        "kernel.py": ["kernel.py", "helper.py", "constants.py"],
+        "add.cpp": ["add.cpp", "tile.h", "types.hpp"],
+    }

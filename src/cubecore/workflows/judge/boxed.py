@@ -1,5 +1,6 @@
 """The box of a judgement: the files that a submission sees."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -63,6 +64,10 @@ class SubmissionBoxes:
         return {} if self.kind == NONE else {"sandbox": self.kind, "box_limits": LIMITS}
 
 
+_STEM, _NAME = re.compile(r"\w+"), re.compile(r"[\w.+-]+")
+"""Words of a text that may be the name of a module, or of a header."""
+
+
 @contextmanager
 def submission_boxes(
     submission: Submission,
@@ -119,15 +124,26 @@ def _view(readable: Sequence[Path], task: JudgeTask, scratch: dict[Path, int]) -
 
 
 def own_files(submission: Submission, path: Path) -> list[Path]:
-    """Return a submission's folder; of a file also those of its kind beside it, which it includes.
+    """Return a submission's folder; of a file also those of its kind beside it that it names.
 
-    The rest of the folder is not the submission's: it may be the user's home.
+    The rest of the folder is not the submission's: it may be the user's home, or a batch's answers.
     """
     if path.is_dir():
         return [path]
-    suffixes = (".py",) if submission.kind == PYTHON else _BESIDE
-    beside = (each for each in sorted(path.parent.iterdir()) if each.suffix in suffixes)
-    return [path, *(each for each in beside if each.is_file() and not each.is_symlink())]
+    # Python imports a module by the stem of its file; what a file that is named names comes, too.
+    is_python = submission.kind == PYTHON
+    suffixes = (".py",) if is_python else _BESIDE
+    beside = {
+        each.stem if is_python else each.name: each
+        for each in path.parent.iterdir()
+        if each.suffix in suffixes and each.is_file() and not each.is_symlink()
+    }
+    found = [path]
+    for file in found:
+        words = set((_STEM if is_python else _NAME).findall(file.read_text("utf-8", "replace")))
+        named = (beside[word] for word in sorted(words & beside.keys()))
+        found += [each for each in named if each not in found]
+    return found
 
 
 def _prepare(submission: Submission, options: JudgeOptions) -> None:
