@@ -230,6 +230,25 @@ def test_a_kernel_for_one_shape_is_judged_at_it(tmp_path, monkeypatch):
     assert times[0]["launches"] == [{"kernel": "add", "blocks": 1024, "us": times[0]["us"]}]
 
 
+@needs_compiler
+@with_torch
+def test_a_kernel_that_is_wrong_at_a_smaller_shape_is_compared_at_its_own(tmp_path, monkeypatch):
+    """Its results of both shapes are files of one name: those of the last run count."""
+    monkeypatch.chdir(tmp_path)
+    task = TASK.replace("rows = 4096", "rows = 128").replace("1024", "64")
+    (tmp_path / "task.py").write_text(task)
+    blocks = "(x.numel() == 262144 ? x.numel() / 256 : 1)"
+    text = LAUNCH.replace("x.numel() / 256", blocks).replace(*SHAPES)
+    model = f"{LAUNCH_MODEL}\n    def __init__(self, groups):\n        super().__init__()\n"
+    sources = [{"path": "k.cpp", "content": text}, {"path": "model_new.py", "content": model}]
+    entry = {"model": "model_new.py::ModelNew"}
+    (tmp_path / "own.json").write_text(json.dumps({"entry": entry, "sources": sources}))
+    verdict = cli("judge", "own.json", "--task", "task.py", "--json").json
+    outcomes = {each["name"]: each["outcome"] for each in verdict["cases"]}
+    assert (outcomes["aligned"], outcomes["full"]) == ("wrong", "right")
+    assert verdict["correct"]
+
+
 @with_torch
 def test_a_model_with_large_weights_of_its_own_has_no_verdict(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
