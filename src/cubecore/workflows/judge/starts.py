@@ -35,7 +35,7 @@ _MODULES = (
     *("cubecore.frontends.launch_timing", "cubecore.timing.launch"),
     *("cubecore.isa.catalogue", "cubecore.frontends.tik.trace.run_options"),
 )
-"""What the steps of a judgement load when they need it, with all that it imports."""
+"""Modules that the steps of a judgement load when they need them, with all that they import."""
 _TORCH = "torch"
 """The word that has torch loaded, too."""
 _WORD_BYTES = 1 << 13
