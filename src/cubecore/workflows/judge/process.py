@@ -184,8 +184,10 @@ def _run(
     """Run the submission's cases in a box, and copy its results out; None if that fails."""
     needed = name == "submission"
     # Files of an earlier run have the same names, and a box's do not take the place of any.
+    # A folder there is a submission's that has no box: its results are not read from it.
     for earlier in (given.folder / RESULTS).iterdir():
-        earlier.unlink()
+        if not earlier.is_dir():
+            earlier.unlink()
     with boxes.opened() as box:
         run = partial(runner.run, given.folder, given.records, given.model, given.again)
         ran = judged.step(name, run, needed=needed, box=box, service=boxes.service)
