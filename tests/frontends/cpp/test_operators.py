@@ -309,6 +309,16 @@ def test_a_call_that_cannot_be_made_is_refused(
     assert str(refused.value) == sentence
 
 
+def test_a_type_of_an_array_that_is_not_registered_names_those_that_are(tmp_path: Path) -> None:
+    kernel = KERNEL.replace("(__gm__ DTYPE_Z*)", "(__gm__ DTYPE_OUT*)")
+    with pytest.raises(RequestError) as refused:
+        cubecore.load_op(written(tmp_path, kernel=kernel)).axpy_custom(X, Y, alpha=1)
+    assert str(refused.value).partition("op_kernel/")[2] == (
+        "axpy_custom.cpp:30: DTYPE_OUT must be defined, got nothing;"
+        " the operator that op_host registers has DTYPE_X, DTYPE_Y, DTYPE_Z"
+    )
+
+
 def test_host_code_gets_the_tilings_of_the_planner(project: Any) -> None:
     asked = cubecore.MultiCoreMatmulTiling()
     asked.set_dim(6)

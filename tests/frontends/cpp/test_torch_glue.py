@@ -267,7 +267,7 @@ def test_a_binding_launches_kernels_of_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("#include <torch/extension.h>\nat::Tensor f(at::Tensor x) { return x.svd(); }\n", 2),
+        ("#include <torch/extension.h>\nat::Tensor f(at::Tensor x) { return y; }\n", 2),
         ("at::Tensor f(at::Tensor x) { return x; }\n", 1),  # it includes nothing of PyTorch's
     ],
 )
@@ -277,6 +277,30 @@ def test_a_binding_that_does_not_compile(tmp_path: Path, text: str, line: int) -
     with pytest.raises(RequestError, match=rf"binding\.cpp:{line} ") as caught:
         compiled_binding([file], no_operator, arch="2201")
     assert caught.value.origin == COMPILER
+
+
+@pytest.mark.parametrize(
+    ("expression", "name"),
+    [
+        ("at::softmax(x, 1)", "at::softmax"),
+        ("torch::nn::functional::relu(x)", "torch::nn"),
+        ("x.svd()", "at::Tensor::svd"),
+        ("x.sums()", "at::Tensor::sums"),
+        ("x * x", "an operator of at::Tensor"),
+        ("-x", "an operator of at::Tensor"),
+        ("2 + x", "an operator of at::Tensor"),
+    ],
+)
+def test_a_binding_that_computes_with_pytorch(tmp_path: Path, expression: str, name: str) -> None:
+    text = "#include <torch/extension.h>\nat::Tensor f(const at::Tensor& x) {\n  return {};\n}\n"
+    (tmp_path / "binding.cpp").write_text(text.replace("{}", expression))
+    with pytest.raises(RequestError) as caught:
+        compiled_binding([tmp_path / "binding.cpp"], no_operator, arch="2201")
+    sentence = str(caught.value).partition("binding.cpp")[2]
+    assert sentence == (
+        f":3: {name} is not provided for bindings, which compute in kernels alone;"
+        " docs/binding_names.md lists the names that are"
+    )
 
 
 def test_headers_have_names_of_their_own() -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from cubecore.errors import unable
 from cubecore.frontends.cpp.documented import documented_names
 from cubecore.frontends.cpp.files import INCLUDE, REGISTERS_NAME
 from cubecore.frontends.cpp.toolchain.generated.header_folder import compiled_texts, header_folder
@@ -47,6 +48,26 @@ _REGISTERS = "cubecore/reg/"
 _FOLDERS_OF_3510 = (_REGISTERS, "cubecore/library/registers/")
 _FOLDERS_OF_SOME = ("cubecore/op_host/", *_FOLDERS_OF_3510, "cubecore/te/")
 """Folders of headers for host code, and for one architecture."""
+_HOST = r"(?:gert|ge|fe|ops|platform_ascendc|matmul_tiling)::\w+"
+_HOST_MEMBER = re.compile(
+    rf"'(?:const )?(?:class |struct )?(?P<owner>{_HOST})' has no member named '(?P<name>\w+)'$"
+    rf"|no member named '(?P<name_of>\w+)' in '(?P<owner_of>{_HOST})'$"
+)
+"""In a compiler's words: a call of host code that no header has, and no name is like."""
+_BINDING_NAMES = "docs/binding_names.md lists the names that are"
+_TORCH = r"(?:at|torch)(?:::\w+)*"
+_TORCH_MEMBER = re.compile(
+    rf"'(?P<name>\w+)' is not a member of '(?P<owner>{_TORCH})'"
+    rf"|'(?P<owner_in>{_TORCH})::(?P<name_in>\w+)' has not been declared"
+    rf"|'(?:const )?(?:class |struct )?(?P<owner_with>{_TORCH})(?: &)?' has no member named "
+    r"'(?P<name_with>\w+)'"
+    rf"|no member named '(?P<name_of>\w+)' in (?:namespace )?'(?P<owner_of>{_TORCH})'"
+)
+_TORCH_OPERATOR = re.compile(
+    r"no match for 'operator\S+' \(operand types? (?:are|is) .*'(?:const )?at::Tensor"
+    r"|invalid (?:operands to binary|argument type) .*'(?:const )?(?:at::)?Tensor'"
+)
+"""In a compiler's words: what a binding calls of PyTorch that its headers do not have."""
 
 
 @cache
@@ -183,3 +204,25 @@ def of_api() -> frozenset[str]:
         text = compiled_texts()[f"cubecore/{name}"]
         found.update(match["name"] for match in _MEMBER.finditer(text))
     return frozenset(name for name in found if not OURS.search(name))
+
+
+def of_host_code(said: str, where: str) -> Exception | None:
+    """Return the refusal of a call in an operator's host code, or a binding, that no header has.
+
+    `said` are the compiler's words; None for another error.
+    """
+    match = _HOST_MEMBER.search(said)
+    if match is not None:
+        name = _full_name(match)
+        return unable(name, f"{where}: {name} is not provided", "leave the call out")
+    match = _TORCH_MEMBER.search(said)
+    if match is None and _TORCH_OPERATOR.search(said) is None:
+        return None
+    name = "an operator of at::Tensor" if match is None else _full_name(match)
+    sentence = f"{name} is not provided for bindings, which compute in kernels alone"
+    return unable(name, f"{where}: {sentence}", _BINDING_NAMES)
+
+
+def _full_name(match: re.Match[str]) -> str:
+    found = {name.partition("_")[0]: text for name, text in match.groupdict().items() if text}
+    return f"{found['owner']}::{found['name']}"

@@ -19,13 +19,14 @@ from cubecore.errors import (
 from cubecore.frontends.cpp.documented import replaced
 from cubecore.frontends.cpp.files import HERE, INCLUDE
 from cubecore.frontends.cpp.rewriting.definitions import defined_alike, lines_of_calls_by_constants
-from cubecore.frontends.cpp.toolchain.api_names import is_missing
+from cubecore.frontends.cpp.toolchain.api_names import is_missing, of_host_code
 from cubecore.frontends.cpp.toolchain.architecture_names import of_another_arch
 from cubecore.frontends.cpp.toolchain.cache import folder
 from cubecore.frontends.cpp.toolchain.compiler import UNDEFINED, compiler
 from cubecore.frontends.cpp.toolchain.excerpts import excerpt
 from cubecore.frontends.cpp.toolchain.kit_headers import definition_of, is_of_kit, nearest
 from cubecore.frontends.cpp.toolchain.spelling import as_written, with_known_types
+from cubecore.frontends.cpp.toolchain.user_macros import macros_of
 from cubecore.frontends.source_locations import shown_path
 
 SHOWS_ALL = "--verbose shows everything the compiler says"
@@ -46,7 +47,6 @@ for. An excerpt shows the arguments; of text that is no file there is none.
 """
 _CHANGES_MEANING = " changes meaning of "
 """In an error at a member called like what its class uses, which clang does not look for."""
-
 
 _MIXED = re.compile(r"operands to '\?:' have different types|conditional expression is ambiguous")
 """In errors at a conditional of a half and a number, which C++ converts either way."""
@@ -80,6 +80,20 @@ class RewritableError(RequestError):
         self.origin = COMPILER
         _add_detail(self, error.detail)
         self.lines = lines
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """What is compiled: a file, the entries that it calls; how much of the errors is shown.
+
+    `types` are the macros by which an operator's build names the types of its arrays.
+    """
+
+    path: Path
+    entries: Sequence[str] = ()
+    arch: str = ""
+    types: Sequence[str] = ()
+    verbose: bool = False
 
 
 def _add_detail(error: CubecoreError, detail: str) -> None:
@@ -116,7 +130,9 @@ def compile_with(
     if code != 0:
         macros = (each.partition("=") for each in arguments if each.startswith("-D"))
         arch = next((value for name, _, value in macros if name == "-D__NPU_ARCH__"), "")
-        first = _first_error(text, path, code, entries, arch, verbose=verbose)
+        types = tuple(name for name in macros_of(work) if name.startswith("DTYPE_"))
+        unit = _Unit(path, entries, arch, types, verbose)
+        first = _first_error(text, unit, code)
         if isinstance(first, CubecoreError):
             first.origin = COMPILER
             _add_detail(first, "" if verbose else _excerpt(text, work, first))
@@ -261,12 +277,6 @@ _FLAG = re.compile(
     r"[^-\n]*?(?P<flag>-[^\s'\";,]+)"
 )
 """In a line that is no error at a file's: an argument that the compiler or its linker refuses."""
-_HOST = r"(?:gert|ge|fe|ops|platform_ascendc|matmul_tiling)::\w+"
-_NO_MEMBER = re.compile(
-    rf"'(?:const )?(?:class |struct )?(?P<gcc>{_HOST})' has no member named '(?P<member>\w+)'$"
-    rf"|no member named '(?P<other>\w+)' in '(?P<clang>{_HOST})'$"
-)
-"""Calls of host code that the headers do not have, and no name is like."""
 _IN_ITS_WORDS = " does not compile: "
 _NAMES = "docs/cpp_names.md lists the names that are"
 _OURS = re.compile(
@@ -288,7 +298,7 @@ def errors_of(text: str, path: Path) -> Iterator[CompilerError]:
     lines = text.splitlines()
     for number, match in _errors(lines):
         file, at = _place(lines, number, match)
-        yield CompilerError(file, int(at), _told(lines, number, match, path, (), verbose=False))
+        yield CompilerError(file, int(at), _told(lines, number, match, _Unit(path)))
 
 
 def _errors(lines: Sequence[str]) -> Iterator[tuple[int, re.Match[str]]]:
@@ -310,18 +320,16 @@ def _is_ours(file: Path) -> bool:
     return any(map(file.is_relative_to, (INCLUDE, folder())))
 
 
-def _first_error(
-    text: str, path: Path, code: int, entries: Sequence[str], arch: str, *, verbose: bool
-) -> Exception:
+def _first_error(text: str, unit: _Unit, code: int) -> Exception:
     lines = text.splitlines()
     flag = _refused_flag(lines)
     if flag:
         return _unfit_flag(flag)
-    if any(map(path.is_relative_to, (HERE, folder()))):
+    if any(map(unit.path.is_relative_to, (HERE, folder()))):
         return _unfit_compiler(lines, code)
     for number, match in _errors(lines):
-        return _told(lines, number, match, path, entries, arch, verbose=verbose)
-    return _without_error(text, path, code)
+        return _told(lines, number, match, unit)
+    return _without_error(text, unit.path, code)
 
 
 def _without_error(text: str, path: Path, code: int) -> Exception:
@@ -374,18 +382,10 @@ def _end(code: int, lines: Sequence[str]) -> str:
     return got + (f": {both_ends(with_known_types(lines[-1]))}" if lines else "")
 
 
-def _told(
-    lines: Sequence[str],
-    number: int,
-    match: re.Match[str],
-    path: Path,
-    entries: Sequence[str],
-    arch: str = "",
-    *,
-    verbose: bool,
-) -> Exception:
+def _told(lines: Sequence[str], number: int, match: re.Match[str], unit: _Unit) -> Exception:
     """Return the refusal that the error on a line of the compiler's words is."""
     said, line = match["text"].strip(), int(match["line"])
+    path, entries = unit.path, unit.entries
     if match["file"] == "entry" and line <= 2 * len(entries):
         unfit = _unfit(entries[(line - 1) // 2], said, shown_path(path))
         if unfit is not None:
@@ -409,10 +409,10 @@ def _told(
         return MissingHeaderError(where, no_file["gcc"] or no_file["clang"])
     lacking = _LACKING.search(said)
     name = (lacking["name"] or lacking["other"]) if lacking else ""
+    excerpted = "".join(lines[number + 1 : number + 2])
     if _UNNAMED.search(said):
-        words = re.findall(r"\w+", "".join(lines[number + 1 : number + 2]))
-        name = next(filter(is_missing, words), name)
-    elsewhere = of_another_arch(said + "".join(lines[number + 1 : number + 2]), name, arch, where)
+        name = next(filter(is_missing, re.findall(r"\w+", excerpted)), name)
+    elsewhere = of_another_arch(said + excerpted, name, unit.arch, where)
     if elsewhere is not None:
         return elsewhere
     if is_missing(name):
@@ -420,16 +420,16 @@ def _told(
         return unable(full, f"{where}: {full} is not supported", replaced().get(name, _NAMES))
     if _OF_BUILD.fullmatch(name):
         remedy = f"-D {name}=... says what the operator's build does"
+        if unit.types:
+            remedy = f"the operator that op_host registers has {', '.join(unit.types)}"
         return refuse(f"{where}: {name}", "be defined", "nothing", remedy)
     if name == "cubecore_tiling_default":
         remedy = "write REGISTER_TILING_DEFAULT(Struct)"
         return refuse(f"{where}: GET_TILING_DATA", "have a registered struct", "none", remedy)
-    member = _NO_MEMBER.search(said)
-    if member is not None:
-        full = f"{member['gcc'] or member['clang']}::{member['member'] or member['other']}"
-        return unable(full, f"{where}: {full} is not provided", "leave the call out")
-    more = "\n" + "\n".join(map(with_known_types, lines)) if verbose else ""
-    remedy = "" if verbose else SHOWS_ALL
+    if (unprovided := of_host_code(said, where)) is not None:
+        return unprovided
+    more = "\n" + "\n".join(map(with_known_types, lines)) if unit.verbose else ""
+    remedy = "" if unit.verbose else SHOWS_ALL
     return unable(where, f"{where}{_IN_ITS_WORDS}{both_ends(as_written(said))}{more}", remedy)
 
 

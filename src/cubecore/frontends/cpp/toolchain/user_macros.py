@@ -21,6 +21,8 @@ _READ = frozenset({"EOK", "OPS_UTILS_LOG_SUB_MOD_NAME", "OPS_UTILS_LOG_PACKAGE_T
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<](?P<name>[^">\n]+)[">]', re.MULTILINE)
 _DEFINES = re.compile(r"^[ \t]*#[ \t]*define[ \t]+[A-Za-z]\w*(?:\(|[ \t]+\S)", re.MULTILINE)
 """Definitions of more than a guard's empty macro."""
+_FILE = "macros.h"
+_DEFINED_THERE = re.compile(r"^#define (\w+)", re.MULTILINE)
 _TWIN = "tikicpulib.h"
 """A header that changes what the others mean: it is not read before its own line."""
 
@@ -56,9 +58,15 @@ def split_macros(
     headers = _included(texts, known)
     if not lines and not (headers and any(map(_DEFINES.search, texts.values()))):
         return before, []
-    file = work / "macros.h"
+    file = work / _FILE
     file.write_text("".join((*headers, *lines)), "utf-8", "surrogateescape")
     return before, ["-include", str(file)]
+
+
+def macros_of(work: Path) -> list[str]:
+    """Return the names of the macros behind the headers, of the unit in a folder."""
+    file = work / _FILE
+    return _DEFINED_THERE.findall(file.read_text("utf-8", "replace")) if file.is_file() else []
 
 
 def _included(texts: Mapping[Path, str], known: Container[str]) -> list[str]:
