@@ -319,6 +319,16 @@ def test_a_type_of_an_array_that_is_not_registered_names_those_that_are(tmp_path
     )
 
 
+@pytest.mark.parametrize("line", ["using DTYPE_X = float;", "typedef float DTYPE_X;"])
+def test_a_type_that_the_build_defines_is_not_declared_again(tmp_path: Path, line: str) -> None:
+    kernel = KERNEL.replace("\n\nextern", f"\n{line}\nextern", 1)
+    with pytest.raises(RequestError) as refused:
+        cubecore.load_op(written(tmp_path, kernel=kernel)).axpy_custom(X, Y, alpha=1)
+    assert str(refused.value).partition("op_kernel/")[2] == (
+        "axpy_custom.cpp:3: DTYPE_X is a macro of the operator's build; leave its declaration out"
+    )
+
+
 def test_host_code_gets_the_tilings_of_the_planner(project: Any) -> None:
     asked = cubecore.MultiCoreMatmulTiling()
     asked.set_dim(6)

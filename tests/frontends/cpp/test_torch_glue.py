@@ -86,6 +86,21 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("vast", [](at::Tensor x) { return x.expand({1l << 40, 1l << 40, 2, 3}); });
   m.def("none", [] { return at::empty({0, 1l << 40, 1l << 40}, at::kFloat); });
   m.def("spread", [](at::Tensor x, at::Tensor y) { return x.expand_as(y).contiguous(); });
+  m.def("lasting", [] {
+    const std::array<int64_t, 2> two{2, 3};
+    const std::vector<int64_t> one{4};
+    at::IntArrayRef sizes(two), more = one;
+    return at::empty({sizes[0], sizes.slice(1)[0], at::IntArrayRef({5, 6}).back(), more[0]});
+  });
+  m.def("of_array", [] { return at::empty(std::array<int64_t, 2>{2, 3}, at::kFloat); });
+  m.def("of_braces", [](at::Tensor x) {
+    at::IntArrayRef sizes{x.size(0), x.size(1) * 2};
+    return at::empty(sizes, x.options());
+  });
+  m.def("of_vector", [](at::Tensor x) {
+    at::IntArrayRef sizes = std::vector<int64_t>{x.size(0), 2};
+    return at::empty(sizes.slice(1), x.options());
+  });
   m.def("plus", [](double a, double b) { return a + b; }, py::arg("a"), py::arg("b") = 0.5);
 }
 """
@@ -192,17 +207,30 @@ def test_sizes_that_depend_on_values(values) -> None:
     assert values.call("counted", [np.array([True, False, True])]).value == [2, 1, 0]
 
 
+def test_lists_of_sizes(values) -> None:
+    assert values.call("lasting", []).value.shape == (2, 3, 6, 4)
+    assert values.call("of_array", []).value.shape == (2, 3)
+
+
 def test_defaults_and_lambdas(values) -> None:
     assert values.call("plus", [2]).value == 2.5
     assert values.call("plus", [], {"b": 1.5, "a": 1}).value == 2.5
 
 
+GONE = (
+    "an ArrayRef is used after the expression that made its values, where these are gone; keep them"
+    " in a std::vector"
+)
 REFUSED = {
     "the binding made: count <= static_cast<int64_t>(xs.size()) does not hold: count is 3 of 2": (
         ("made", [[X, X], 3])
     ),
     "the binding has no function other, only two_step no_first_step told views doubled made "
-    "element zeros counted run vast none spread plus": (("other", [])),
+    "element zeros counted run vast none spread lasting of_array of_braces of_vector plus": (
+        ("other", [])
+    ),
+    f"the binding of_braces: {GONE}": ("of_braces", [X]),
+    f"the binding of_vector: {GONE}": ("of_vector", [X]),
     "the binding has a tensor of 4 axes, whose bytes cannot be counted": ("vast", [X]),
     "the binding has a tensor of 3 axes, whose bytes cannot be counted": ("none", []),
     "the binding plus: plus takes 2 arguments, got 3": ("plus", [1, 2, 3]),

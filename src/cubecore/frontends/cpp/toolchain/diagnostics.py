@@ -26,7 +26,7 @@ from cubecore.frontends.cpp.toolchain.compiler import UNDEFINED, compiler
 from cubecore.frontends.cpp.toolchain.excerpts import excerpt
 from cubecore.frontends.cpp.toolchain.kit_headers import definition_of, is_of_kit, nearest
 from cubecore.frontends.cpp.toolchain.spelling import as_written, with_known_types
-from cubecore.frontends.cpp.toolchain.user_macros import macros_of
+from cubecore.frontends.cpp.toolchain.user_macros import array_types, unfit_macro
 from cubecore.frontends.source_locations import shown_path
 
 SHOWS_ALL = "--verbose shows everything the compiler says"
@@ -84,7 +84,7 @@ class RewritableError(RequestError):
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """What is compiled: a file, the entries that it calls; how much of the errors is shown.
+    """A file that is compiled with the entries that it calls; how much of its errors is shown.
 
     `types` are the macros by which an operator's build names the types of its arrays.
     """
@@ -130,8 +130,7 @@ def compile_with(
     if code != 0:
         macros = (each.partition("=") for each in arguments if each.startswith("-D"))
         arch = next((value for name, _, value in macros if name == "-D__NPU_ARCH__"), "")
-        types = tuple(name for name in macros_of(work) if name.startswith("DTYPE_"))
-        unit = _Unit(path, entries, arch, types, verbose)
+        unit = _Unit(path, entries, arch, array_types(work), verbose)
         first = _first_error(text, unit, code)
         if isinstance(first, CubecoreError):
             first.origin = COMPILER
@@ -262,8 +261,6 @@ _NO_FILE = re.compile(
     r"(?P<gcc>[^\n:]+): No such file or directory|'(?P<clang>[^\n']+)' file not found"
 )
 _LENGTH = re.compile(r"local_array<[^>]*, (?P<length>[^>]*)>")
-_OF_BUILD = re.compile(r"(?:ORIG_)?DTYPE_\w+|FORMAT_\w+")
-"""Macros that the build of an operator project defines."""
 _UNDEFINED = re.compile(
     r"(?:^(?P<file>[^\n:]+):(?P<line>\d+): )?undefined reference to [`'](?P<name>[^\n]*)'"
     r"|undefined symbol: (?P<symbol>[^\n]*)\n>>> referenced by (?P<at>[^\n:]+):(?P<number>\d+)",
@@ -418,11 +415,9 @@ def _told(lines: Sequence[str], number: int, match: re.Match[str], unit: _Unit) 
     if is_missing(name):
         full = name if name.startswith(("asc_", "__")) else f"AscendC::{name}"
         return unable(full, f"{where}: {full} is not supported", replaced().get(name, _NAMES))
-    if _OF_BUILD.fullmatch(name):
-        remedy = f"-D {name}=... says what the operator's build does"
-        if unit.types:
-            remedy = f"the operator that op_host registers has {', '.join(unit.types)}"
-        return refuse(f"{where}: {name}", "be defined", "nothing", remedy)
+    expanded = "\n".join(lines[number + 1 : number + 5])  # a macro's line, and that which has it
+    if (of_build := unfit_macro(name, expanded, unit.types, where)) is not None:
+        return of_build
     if name == "cubecore_tiling_default":
         remedy = "write REGISTER_TILING_DEFAULT(Struct)"
         return refuse(f"{where}: GET_TILING_DATA", "have a registered struct", "none", remedy)

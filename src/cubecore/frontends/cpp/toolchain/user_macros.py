@@ -8,7 +8,7 @@ import re
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
-from cubecore.errors import refuse
+from cubecore.errors import refuse, unable
 from cubecore.frontends.cpp.files import INCLUDE, is_file
 from cubecore.frontends.cpp.rewriting.source import text_of
 from cubecore.frontends.cpp.toolchain.api_names import of_api
@@ -22,7 +22,10 @@ _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<](?P<name>[^">\n]+)[">]',
 _DEFINES = re.compile(r"^[ \t]*#[ \t]*define[ \t]+[A-Za-z]\w*(?:\(|[ \t]+\S)", re.MULTILINE)
 """Definitions of more than a guard's empty macro."""
 _FILE = "macros.h"
-_DEFINED_THERE = re.compile(r"^#define (\w+)", re.MULTILINE)
+_ARRAY_TYPE = re.compile(r"^#define (DTYPE_\w+)", re.MULTILINE)
+_OF_BUILD = re.compile(r"(?:ORIG_)?DTYPE_\w+|FORMAT_\w+")
+"""Macros that the build of an operator project defines."""
+_DECLARED = re.compile(r"\busing (?P<alias>\w+) *=|\btypedef .*\b(?P<typedef>\w+) *;")
 _TWIN = "tikicpulib.h"
 """A header that changes what the others mean: it is not read before its own line."""
 
@@ -63,10 +66,29 @@ def split_macros(
     return before, ["-include", str(file)]
 
 
-def macros_of(work: Path) -> list[str]:
-    """Return the names of the macros behind the headers, of the unit in a folder."""
+def array_types(work: Path) -> tuple[str, ...]:
+    """Return the macros for the types of an operator's arrays, of the unit in a folder."""
     file = work / _FILE
-    return _DEFINED_THERE.findall(file.read_text("utf-8", "replace")) if file.is_file() else []
+    return tuple(_ARRAY_TYPE.findall(file.read_text("utf-8", "replace"))) if file.is_file() else ()
+
+
+def unfit_macro(name: str, lines: str, types: Sequence[str], where: str) -> Exception | None:
+    """Return the refusal of an operator's macro; None for an error of another kind.
+
+    The error lacks `name`, or is at `lines` that declare what the build has defined; `types` are
+    the macros for the types of the operator's arrays.
+    """
+    if _OF_BUILD.fullmatch(name):
+        remedy = f"-D {name}=... says what the operator's build does"
+        if types:
+            remedy = f"the operator that op_host registers has {', '.join(types)}"
+        return refuse(f"{where}: {name}", "be defined", "nothing", remedy)
+    match = _DECLARED.search(lines)
+    declared = (match["alias"] or match["typedef"]) if match is not None else ""
+    if declared not in types:
+        return None
+    sentence = f"{where}: {declared} is a macro of the operator's build"
+    return unable(where, sentence, "leave its declaration out")
 
 
 def _included(texts: Mapping[Path, str], known: Container[str]) -> list[str]:

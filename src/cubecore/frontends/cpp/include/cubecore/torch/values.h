@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <iostream>
 #include <limits>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <sstream>
@@ -21,6 +23,23 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+namespace cubecore::glue {
+
+// The expression that makes values without a name: they end with it. A constructor has it as its
+// last argument, so that it ends as they do.
+class Expression {
+ public:
+  Expression() : ended_(std::make_shared<bool>(false)) {}
+  Expression(const Expression&) = delete;
+  ~Expression() { *ended_ = true; }
+  const std::shared_ptr<bool>& ended() const { return ended_; }
+
+ private:
+  std::shared_ptr<bool> ended_;
+};
+
+}  // namespace cubecore::glue
 
 namespace c10 {
 
@@ -87,6 +106,8 @@ using optional = std::optional<T>;
 using std::nullopt;
 using nullopt_t = std::nullopt_t;
 
+// Elements that something else owns. PyTorch's reads whatever has come in the place of those that
+// have ended; this one refuses them.
 template <typename T>
 class ArrayRef {
  public:
@@ -96,36 +117,49 @@ class ArrayRef {
   ArrayRef(const T* begin, const T* end) : data_(begin), size_(end - begin) {}
   template <typename A>
   ArrayRef(const std::vector<T, A>& values) : data_(values.data()), size_(values.size()) {}
-  ArrayRef(const std::initializer_list<T>& values) : data_(values.begin()), size_(values.size()) {}
+  template <size_t N>
+  ArrayRef(const std::array<T, N>& values) : data_(values.data()), size_(N) {}
   template <size_t N>
   ArrayRef(const T (&values)[N]) : data_(values), size_(N) {}
+  ArrayRef(const std::initializer_list<T>& values, const cubecore::glue::Expression& made = {})
+      : data_(values.begin()), size_(values.size()), ended_(made.ended()) {}
+  template <typename A>
+  ArrayRef(std::vector<T, A>&& values, const cubecore::glue::Expression& made = {})
+      : data_(values.data()), size_(values.size()), ended_(made.ended()) {}
 
-  const T* begin() const { return data_; }
-  const T* end() const { return data_ + size_; }
-  const T* data() const { return data_; }
+  const T* begin() const { return data(); }
+  const T* end() const { return data() + size_; }
+  const T* data() const {
+    if (ended_ && *ended_)
+      throw Error("an ArrayRef is used after the expression that made its values, where these are "
+                  "gone; keep them in a std::vector");
+    return data_;
+  }
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  const T& operator[](size_t at) const { return data_[at]; }
+  const T& operator[](size_t at) const { return data()[at]; }
   const T& at(size_t at) const {
     if (at >= size_) throw Error(str("index ", at, " of a list of ", size_));
-    return data_[at];
+    return data()[at];
   }
   const T& front() const { return at(0); }
   const T& back() const { return at(size_ - 1); }
   std::vector<T> vec() const { return std::vector<T>(begin(), end()); }
-  ArrayRef slice(size_t from) const { return ArrayRef(data_ + from, size_ - from); }
-  ArrayRef slice(size_t from, size_t count) const { return ArrayRef(data_ + from, count); }
+  ArrayRef slice(size_t from) const { return slice(from, size_ - from); }
+  ArrayRef slice(size_t from, size_t count) const {
+    ArrayRef part = *this;
+    part.data_ = data() + from, part.size_ = count;
+    return part;
+  }
   bool equals(ArrayRef other) const {
-    if (size_ != other.size_) return false;
-    for (size_t n = 0; n < size_; ++n)
-      if (!(data_[n] == other.data_[n])) return false;
-    return true;
+    return size_ == other.size_ && std::equal(begin(), end(), other.begin());
   }
   operator std::vector<T>() const { return vec(); }
 
  private:
   const T* data_ = nullptr;
   size_t size_ = 0;
+  std::shared_ptr<const bool> ended_;
 };
 template <typename T>
 bool operator==(ArrayRef<T> one, ArrayRef<T> other) {
