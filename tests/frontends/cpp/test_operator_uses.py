@@ -184,6 +184,34 @@ def test_a_header_that_is_put_there_is_taken(tmp_path: Path) -> None:
     np.testing.assert_array_equal(cubecore.load_op(tmp_path)["whole"](X), X)
 
 
+def test_a_definition_that_does_not_compile_says_so(tmp_path: Path) -> None:
+    host = """#include "register/op_def_registry.h"
+namespace optiling {
+static ge::graphStatus Tile(gert::TilingContext*) { return ge::GRAPH_SUCCESS; }
+}
+namespace ops {
+class Whole : public OpDef {
+ public:
+  explicit Whole(const char* name) : OpDef(name) {
+    this->Attr("mode").Typo(ge::DT_FLOAT);
+    this->AICore().SetTiling(optiling::Tile).AddConfig("ascend910b");
+  }
+};
+OP_ADD(Whole);
+}
+"""
+    for name, text in {
+        "op_host/whole.cpp": host,
+        "op_kernel/whole.cpp": FILES["op_kernel/whole.cpp"],
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    with pytest.raises(CubecoreError, match="the op_host: ") as caught:
+        cubecore.load_op(tmp_path)
+    said = str(caught.value).partition("whole.cpp:")[2]
+    assert said == "9: ops::OpAttrDef::Typo is not provided; leave the call out"
+
+
 SECOND = """#include "register/op_def_registry.h"
 namespace optiling {
 static ge::graphStatus Unknown(gert::TilingContext* context) { return no_such::Tiled(context); }

@@ -109,6 +109,49 @@ int main() {
 """
 
 
+HELD = """#include "acl/acl.h"
+#include "kernel_operator.h"
+#include <cstdio>
+static float* held = [] {
+  void* memory = nullptr;
+  aclrtMalloc(&memory, 1024, ACL_MEM_MALLOC_HUGE_FIRST);
+  return static_cast<float*>(memory);
+}();
+__global__ __aicore__ void first(__gm__ float* x) {
+  AscendC::GlobalTensor<float> to;
+  to.SetGlobalBuffer(x);
+  to.SetValue(1, to.GetValue(0) * 2);
+}
+"""
+
+
+def test_a_variable_of_the_host_is_initialised_with_memory_of_the_device(tmp_path):
+    main = """
+int main() {
+  float x[2] = {3, 0};
+  aclrtMemcpy(held, 8, x, 8, ACL_MEMCPY_HOST_TO_DEVICE);
+  first<<<1, nullptr, nullptr>>>(held);
+  aclrtMemcpy(x, 8, held, 8, ACL_MEMCPY_DEVICE_TO_HOST);
+  printf("%g\\n", x[1]);
+}
+"""
+    (tmp_path / "demo.cpp").write_text(HELD + main)
+    code, out, error = cli(tmp_path, "run", "demo.cpp")
+    assert (code, out.splitlines()[0], error) == (0, "6", "")
+
+
+def test_a_kernel_beside_such_a_variable_is_refused(tmp_path):
+    (tmp_path / "k.cpp").write_text(HELD)
+    code, out, error = cli(
+        tmp_path, "run", "k.cpp", "--entry", "first", "--blocks", "1", "--out-arg", "x=float32:2"
+    )
+    assert (code, out) == (1, "")
+    assert error == (
+        "k.cpp:9 (first): the kernel: the initialiser of a variable calls AscendCL;"
+        " call it in a function of the host\n"
+    )
+
+
 @pytest.mark.sweep
 def test_a_program_may_call_kernels_as_the_cpu_twin_does(tmp_path):
     (tmp_path / "twin.cpp").write_text(TWIN)

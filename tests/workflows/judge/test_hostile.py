@@ -1,6 +1,7 @@
 """Hostile submissions through `judge`: what they compile and run stays in the box."""
 
 import hashlib
+import mmap
 import os
 import subprocess
 import sys
@@ -193,6 +194,22 @@ def test_the_memory_of_all_processes_is_limited(monkeypatch) -> None:
     with opened("auto", BoxView()) as box:
         step = steps.forked("a step", filled_by_four, CpuBudget(sum(os.times()[:2]) + 60), 50, box)
     assert step.failed == ("stopped", "a step took more than 0.3125 GiB of memory")
+
+
+def behind_its_end(file: Path) -> dict[str, int]:
+    """Read a mapped page that its file does not have, as one that finds no room is."""
+    with file.open("r+b") as pages:
+        pages.truncate(mmap.PAGESIZE)
+        mapped = mmap.mmap(pages.fileno(), mmap.PAGESIZE)
+        pages.truncate(0)
+        return {"byte": mapped[0]}
+
+
+def test_a_page_without_room_is_a_lack_of_memory(tmp_path) -> None:
+    (tmp_path / "pages").touch()
+    read = partial(behind_its_end, tmp_path / "pages")
+    step = steps.forked("a step", read, CpuBudget(sum(os.times()[:2]) + 60), 50)
+    assert step.failed == ("stopped", "the memory of this machine does not suffice")
 
 
 def test_the_steps_of_a_judgement_share_its_cpu_seconds() -> None:

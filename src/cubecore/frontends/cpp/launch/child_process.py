@@ -185,8 +185,18 @@ class Child:
             pages[_READS : _READS + _READ_BYTES * message.reads],
         )
 
-    def symbol(self, library: Path, name: str, *, copied: bool = False) -> int:
+    def symbol(
+        self,
+        library: Path,
+        name: str,
+        *,
+        copied: bool = False,
+        answer_host: Callable[[Message], Message] | None = None,
+    ) -> int:
         """Return the address of a symbol of a library; of a copy with variables of its own.
+
+        `answer_host` answers what the initialisers of its variables ask the host, and returns the
+        next message.
 
         Raises
         ------
@@ -195,6 +205,11 @@ class Child:
         """
         given = text(os.fsencode(library)), text(name.encode())
         answer = self.ask(Commands.SYMBOL, words(copied), *given)
+        while answer.what == Asks.HOST:
+            if answer_host is None:
+                sentence = f"{self.subject}: the initialiser of a variable calls AscendCL"
+                raise unable(self.subject, sentence, "call it in a function of the host")
+            answer = answer_host(answer)
         address = answer.word()
         if not address:
             subject = self.subject

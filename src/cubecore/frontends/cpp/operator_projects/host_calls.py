@@ -194,5 +194,6 @@ def _served(
         return 0
 
     texts = [word.encode("utf-8", "surrogateescape") for word in words]
-    Bridge(child).start(child.symbol(library, "cubecore_op_host"), texts, asked)
+    bridge = Bridge(child)
+    bridge.start(bridge.symbol(library, "cubecore_op_host", asked), texts, asked)
     return [*lines, f"reason\t{tilings.reason}"]

@@ -131,6 +131,17 @@ class Bridge:
         """Return the same launch in the library of the other part, 0 if it has none."""
         return self._child.tell(Commands.PAIRED, words(entry)).word()
 
+    def symbol(self, library: Path, name: str, answer: HostAnswer) -> int:
+        """Return the address of a symbol; `answer` takes what initialisers of variables ask.
+
+        Raises
+        ------
+        CubecoreError
+            If the library does not load.
+        """
+        self._host = answer
+        return self._child.symbol(library, name, answer_host=self._hosted)
+
     def start(self, program: int, given: Sequence[bytes], answer: HostAnswer) -> int:
         """Run a host program's main; `answer` takes what it asks.
 
