@@ -205,11 +205,11 @@ def behind_its_end(file: Path) -> dict[str, int]:
         return {"byte": mapped[0]}
 
 
-def test_a_page_without_room_is_a_lack_of_memory(tmp_path) -> None:
+def test_a_page_without_room_stops_a_step(tmp_path) -> None:
     (tmp_path / "pages").touch()
     read = partial(behind_its_end, tmp_path / "pages")
     step = steps.forked("a step", read, CpuBudget(sum(os.times()[:2]) + 60), 50)
-    assert step.failed == ("stopped", "the memory of this machine does not suffice")
+    assert step.failed == ("stopped", "a step has no room left for its arrays")
 
 
 def test_the_steps_of_a_judgement_share_its_cpu_seconds() -> None:

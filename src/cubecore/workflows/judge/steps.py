@@ -32,7 +32,6 @@ _MOST_BYTES = 64 << 20
 _PART_BYTES = 1 << 16
 _LOOK_S = 0.5
 """Seconds between two looks at the memory and the CPU time of a box."""
-_NO_MEMORY = "the memory of this machine does not suffice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +254,7 @@ def _left(work: Callable[[], Json]) -> Json:
     except CubecoreError as error:
         return {REQUEST: str(error)}
     except MemoryError:
-        return {STOPPED: _NO_MEMORY}
+        return {STOPPED: "the memory of this machine does not suffice"}
     except BaseException:  # noqa: BLE001 - told as our own fault, with where it is
         return {FAULT: traceback.format_exc()}
 
@@ -265,6 +264,6 @@ def _without_answer(name: str, status: int, log: bytes, budget: CpuBudget) -> Js
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
     if number in {signal.SIGXCPU, signal.SIGKILL}:
         return {STOPPED: f"{name} {budget.sentence}"}
-    if number == signal.SIGBUS:  # a page of a file or of shared memory that there is no room for
-        return {STOPPED: _NO_MEMORY}
+    if number == signal.SIGBUS:  # a page of a file that its folder has no room for: global memory
+        return {STOPPED: f"{name} has no room left for its arrays"}
     return {FAULT: f"{name} ended with status {status}: {log.decode('utf-8', 'replace')}"}
