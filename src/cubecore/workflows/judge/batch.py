@@ -71,11 +71,11 @@ def judge_batch(
     remove_left_folders()
     with VerdictStore.open(store) as kept:
         done = {key for key, outcome in kept.outcomes().items() if outcome != FAULT}
-        left = {k: r for k, r in zip(keys, requests, strict=True) if k not in done}
-        on_judged(before := len(keys) - len(left))
-        with _submitting(executor, count, left.values()) as submit:
-            for key, told in _judged(submit, left, _AHEAD * count):
-                kept.add(key, left[key].submission, left[key].task, told)
+        waiting = {k: r for k, r in zip(keys, requests, strict=True) if k not in done}
+        on_judged(before := len(keys) - len(waiting))
+        with _submitting(executor, count, waiting.values()) as submit:
+            for key, judged in _judged(submit, waiting, _AHEAD * count):
+                kept.add(key, waiting[key].submission, waiting[key].task, judged)
                 before += 1
                 on_judged(before)
         verdicts = {key: summary_of(verdict) for key, verdict in kept.among(keys)}
@@ -83,7 +83,7 @@ def judge_batch(
         JudgedRequest(request.submission, request.task, request.chip, *verdicts[key])
         for key, request in zip(keys, requests, strict=True)
     ]
-    return JudgedBatch(tuple(lines), len(left), perf_counter() - begin, store)
+    return JudgedBatch(tuple(lines), len(waiting), perf_counter() - begin, store)
 
 
 @contextmanager
@@ -133,11 +133,11 @@ def _silent(_: str) -> None:
 
 @contextmanager
 def _submitting(
-    given: Executor | None, count: int, requests: Collection[BatchRequest]
+    executor: Executor | None, count: int, requests: Collection[BatchRequest]
 ) -> Iterator[Submit]:
     """Yield what hands a request over; what waits in an executor of ours is dropped at the end."""
-    if given is not None:
-        yield lambda request: given.submit(judged_request, request)
+    if executor is not None:
+        yield lambda request: executor.submit(judged_request, request)
         return
     # Threads of this process share one that has torch loaded; others' executors cannot.
     with _start(requests) as start:
@@ -154,9 +154,9 @@ def _judged(
     """Yield keys and verdicts as they come; few are handed over at a time, and none is kept."""
     # A future that is held holds its verdict: each is let go as soon as it is done, and
     # the others wait in `left`, so that memory does not grow with the batch.
-    left, running = iter(requests.items()), dict[Future[Json], str]()
+    waiting, running = iter(requests.items()), dict[Future[Json], str]()
     while True:
-        for key, request in left:
+        for key, request in waiting:
             running[submit(request)] = key
             if len(running) >= ahead:
                 break

@@ -44,8 +44,8 @@ def keys_of(requests: Iterable[BatchRequest]) -> list[str]:
     keys = []
     for each in requests:
         asked = asdict(options_of(each.chip, each.options))
-        told = [SCHEMA, __version__, digest(each.submission), digest(each.task), asked]
-        keys.append(hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest())
+        content = [SCHEMA, __version__, digest(each.submission), digest(each.task), asked]
+        keys.append(hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest())
     return keys
 
 
@@ -94,16 +94,19 @@ def _lines(
         if not line.strip():
             continue
         where = f"{source} line {number}"
-        given = _object(line, where)
-        names = {"task": task, **given}
+        parsed = _object(line, where)
+        names = {"task": task, **parsed}
         for name in _PLACES:
             if not isinstance(names.get(name), str):
                 raise refuse(where, f"have a {name}, the path of a file or folder", names.get(name))
-        other = {name: value for name, value in given.items() if name not in {*_PLACES, "chip"}}
+        other = {name: value for name, value in parsed.items() if name not in {*_PLACES, "chip"}}
         base = place.parent
-        at = str(base / given["task"]) if "task" in given else str(task)
+        at = str(base / parsed["task"]) if "task" in parsed else str(task)
         request = BatchRequest(
-            str(base / given["submission"]), at, str(given.get("chip", chip)), {**options, **other}
+            str(base / parsed["submission"]),
+            at,
+            str(parsed.get("chip", chip)),
+            {**options, **other},
         )
         _require_options(request, where)
         yield request
@@ -111,12 +114,12 @@ def _lines(
 
 def _object(line: str, where: str) -> JsonMapping:
     try:
-        given = json.loads(line)
+        parsed = json.loads(line)
     except (ValueError, RecursionError):
         raise refuse(where, "be a JSON object", repr(line[:60])) from None
-    if not isinstance(given, dict):
-        raise refuse(where, "be a JSON object", type(given).__name__)
-    return given
+    if not isinstance(parsed, dict):
+        raise refuse(where, "be a JSON object", type(parsed).__name__)
+    return parsed
 
 
 def _require_options(request: BatchRequest, where: str) -> None:

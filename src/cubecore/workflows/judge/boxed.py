@@ -59,7 +59,7 @@ class SubmissionBoxes:
                 self.kind = box.kind
             yield box
 
-    def told(self) -> Json:
+    def to_json(self) -> Json:
         """Return what the verdict tells of them."""
         return {} if self.kind == NONE else {"sandbox": self.kind, "box_limits": LIMITS}
 
@@ -74,7 +74,7 @@ def submission_boxes(
     place: Path,
     files: Sequence[Path],
     task: JudgeTask,
-    given: Path,
+    cases: Path,
     options: JudgeOptions,
     budget: CpuBudget,
 ) -> Iterator[SubmissionBoxes]:
@@ -87,24 +87,24 @@ def submission_boxes(
         yield SubmissionBoxes(NONE)
         return
     cache = folder().absolute()
-    scratch = {_TEMPORARY: _TEMPORARY_BYTES, given / RESULTS: RESULT_BYTES}
+    scratch = {_TEMPORARY: _TEMPORARY_BYTES, cases / RESULTS: RESULT_BYTES}
     if submission.kind == SAMPLE and has_compiler():
         # CMake starts programs of the submission's, the compiler among them: all of it is in one
         # box, with a cache of its own behind the compiled headers that all share.
         _prepare(submission, options)
         scratch[cache] = _CACHE_BYTES
         tools = (Path(compiler().command[0]), *shared_units(), *files)
-        yield SubmissionBoxes(options.sandbox, _view((given, *tools), task, scratch))
+        yield SubmissionBoxes(options.sandbox, _view((cases, *tools), task, scratch))
         return
     if submission.kind == PYTHON or not has_compiler():
         scratch[cache] = _CACHE_BYTES
-        yield SubmissionBoxes(options.sandbox, _view((given, *files), task, scratch))
+        yield SubmissionBoxes(options.sandbox, _view((cases, *files), task, scratch))
         return
     _prepare(submission, options)
     tools = (Path(compiler().command[0]), *shared_units(), *files)
     compiling = _view(tools, task, {_TEMPORARY: _TEMPORARY_BYTES, cache: _CACHE_BYTES})
     kept = kept_folder(submission.sha256, files)
-    running = replace(_view((given, *tools), task, scratch), aliases=((cache, kept),))
+    running = replace(_view((cases, *tools), task, scratch), aliases=((cache, kept),))
     with Compilations(options.sandbox, compiling, place, kept, budget) as service:
         yield SubmissionBoxes(options.sandbox, running, service)
 

@@ -57,18 +57,18 @@ def kept_folder(submission: str, files: Iterable[Path]) -> Path:
         for file in [path] if path.is_file() else sorted(path.rglob("*")):
             if file.is_file():
                 content += [str(file), file_digest(file)]
-    own = folder().absolute() / f"judged-{digest(content)}"
-    own.mkdir(exist_ok=True)
+    kept = folder().absolute() / f"judged-{digest(content)}"
+    kept.mkdir(exist_ok=True)
     # What all share is mounted below it, so that its path has to be there.
     for unit in shared_units():
-        place = own / unit.name
+        place = kept / unit.name
         if unit.is_dir():
             place.mkdir(exist_ok=True)
         else:
             place.touch()
-    (own / _MARK).touch()
-    used(own / _MARK)
-    return own
+    (kept / _MARK).touch()
+    used(kept / _MARK)
+    return kept
 
 
 @dataclass(eq=False)
@@ -109,7 +109,9 @@ class Compilations:
         work = partial(_compiled, text, self.place)
         step = forked("the compilation", work, self.budget, left_s, self._box)
         self.wall_s += step.wall_s
-        answer = _late(step) if step.failed is not None and step.failed[0] == STOPPED else step.left
+        answer = (
+            _late(step) if step.failed is not None and step.failed[0] == STOPPED else step.output
+        )
         if "kept" in answer and self._box is not None:
             room = KEPT_BYTES - sum(each.stat().st_size for each in self.kept.iterdir())
             self._box.copied_out(folder().absolute(), self.kept, room)
@@ -118,12 +120,12 @@ class Compilations:
                 answer = _error_json(unable("libraries", sentence))
         return json.dumps({**answer, "cpu_s": step.cpu_s}).encode() + b"\n"
 
-    def used_by(self, ask: int, told: int) -> None:
+    def used_by(self, ask: int, answers: int) -> None:
         """Have this process, that of the submission, ask for what it would compile."""
-        fill_by(partial(_asked, ask, told))
+        fill_by(partial(_asked, ask, answers))
 
 
-def _asked(ask: int, told: int, kind: str, *given: Any) -> None:
+def _asked(ask: int, answers: int, kind: str, *arguments: Any) -> None:
     """Ask the judge to compile something.
 
     Raises
@@ -131,12 +133,12 @@ def _asked(ask: int, told: int, kind: str, *given: Any) -> None:
     CubecoreError
         If it does not compile.
     """
-    text = json.dumps([kind, *(_plain(each) for each in given)]).encode() + b"\n"
+    text = json.dumps([kind, *(_plain(each) for each in arguments)]).encode() + b"\n"
     while text:
         text = text[os.write(ask, text) :]
     raw = b""
     while not raw.endswith(b"\n"):
-        raw += os.read(told, _PART_BYTES) or b"{}\n"
+        raw += os.read(answers, _PART_BYTES) or b"{}\n"
     answer = json.loads(raw)
     lower_cpu_limit(answer.get("cpu_s", 0.0))
     if "violations" in answer:
@@ -169,8 +171,8 @@ def _compiled(text: bytes, place: Path) -> Json:
     # so that a false question makes a library that nobody else asks for.
     before = _names()
     try:
-        kind, *given = json.loads(text)
-        _COMPILE[kind](*given)
+        kind, *arguments = json.loads(text)
+        _COMPILE[kind](*arguments)
     except CubecoreError as error:
         return _error_json(error)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -193,8 +195,8 @@ def _kernel(source: Any, entries: Any, macros: Any, verbose: Any) -> None:
 
 def _host(files: Any, defines: Any, verbose: Any) -> None:
     base, *parts = files
-    host, kernels, given = (tuple(map(Path, part)) for part in parts)
-    project = ProjectFiles(Path(base), host, kernels, given)
+    host, kernels, includes = (tuple(map(Path, part)) for part in parts)
+    project = ProjectFiles(Path(base), host, kernels, includes)
     host_library(project, tuple(map(str, defines)), verbose=bool(verbose))
 
 

@@ -109,15 +109,15 @@ def judge_started(
 ) -> Verdict:
     """Judge as `judge` does, in a process that is started in some way."""
     asked = options_of(default_chip() if chip is None else chip, options)
-    given = submission_of(submission)
-    known = task_of(_own_task(given) if task is None else task)
+    read = submission_of(submission)
+    known = task_of(_own_task(read) if task is None else task)
     with _folder_of_judgement() as folder:
         request = {"options": asdict(asked), "task": str(known.path)}
-        request |= {"submission": str(given.path)}
+        request |= {"submission": str(read.path)}
         Path(folder, "request.json").write_text(json.dumps(request), "utf-8")
         judged = _judged(start, Path(folder), on_stage)
     command = _command(str(submission), None if task is None else str(task), asked)
-    return _verdict(judged, given, known, asked, command)
+    return _verdict(judged, read, known, asked, command)
 
 
 def _own_task(submission: Submission) -> Path:
@@ -172,22 +172,22 @@ def _judged(start: Start, folder: Path, on_stage: Callable[[str], None]) -> Json
         for line in said:
             on_stage(_stage(line))
     try:
-        left: Json = json.loads((folder / "judged.json").read_text("utf-8"))
+        judged: Json = json.loads((folder / "judged.json").read_text("utf-8"))
     except (OSError, ValueError):
         end = (folder / "process.log").read_text("utf-8", "replace")[-2000:]
         raise _fault(f"the judgement ended without an answer: {end}") from None
-    if left.get("failed") == REQUEST:
-        raise unable("judge", left["message"])
-    if left.get("failed") == FAULT:
-        raise _fault(left["message"])
-    return left
+    if judged.get("failed") == REQUEST:
+        raise unable("judge", judged["message"])
+    if judged.get("failed") == FAULT:
+        raise _fault(judged["message"])
+    return judged
 
 
 def _stage(line: str) -> str:
     with suppress(ValueError):
-        told = json.loads(line)
-        if isinstance(told, dict):
-            return str(told.get("stage", "judging"))
+        message = json.loads(line)
+        if isinstance(message, dict):
+            return str(message.get("stage", "judging"))
     return "judging"
 
 
@@ -218,13 +218,13 @@ def _command(submission: str, task: str | None, options: JudgeOptions) -> str:
 def _verdict(
     judged: Json, submission: Submission, task: JudgeTask, options: JudgeOptions, command: str
 ) -> Verdict:
-    told: list[Json] = judged.get("cases", [])
+    results: list[Json] = judged.get("cases", [])
     records: list[Json] = judged.get("records", [])
-    cases = tuple(_cases(records, told, judged.get("compared", [])))
-    errors = tuple(_errors(judged, told))
+    cases = tuple(_cases(records, results, judged.get("compared", [])))
+    errors = tuple(_errors(judged, results))
     stopped = judged.get("failed") == STOPPED
     stage = STOPPED if stopped else _ended(judged, cases, errors)
-    time, timed = _time(records, told, judged)
+    time, timed = _time(records, results, judged)
     return Verdict(
         chip=options.chip,
         submission={
@@ -243,37 +243,37 @@ def _verdict(
         correct=None if stopped else _correct(cases),
         errors=errors,
         cases=cases,
-        findings=tuple(_findings(records, told)),
+        findings=tuple(_findings(records, results)),
         time={**time, "case": timed} if time else {},
         coverage={
-            "bytes_written": sum(case.get("bytes_written", 0) for case in told),
-            "bytes_expected": sum(case.get("bytes_expected", 0) for case in told),
-            "launches": sum(len(case.get("launches", ())) for case in told),
+            "bytes_written": sum(case.get("bytes_written", 0) for case in results),
+            "bytes_expected": sum(case.get("bytes_expected", 0) for case in results),
+            "launches": sum(len(case.get("launches", ())) for case in results),
         },
         seconds=judged.get("seconds", {}),
-        cheating=tuple(_cheating(judged, told)),
+        cheating=tuple(_cheating(judged, results)),
         sandbox=judged.get("sandbox", NONE),
         limits=options.limits | judged.get("box_limits", {}),
         reproducible=command,
     )
 
 
-def _time(records: Sequence[Json], told: Sequence[Json], judged: Json) -> tuple[Json, str]:
+def _time(records: Sequence[Json], results: Sequence[Json], judged: Json) -> tuple[Json, str]:
     """Return the predicted time and the case that it is of: that of the full shape, if it is."""
     number, full = judged.get("timed", -1), judged.get("full", {})
     tiled: Json = judged.get("tiled", {}).get("time", {})
     if is_timed(tiled):
         return {"at": "full", **tiled}, FULL
-    if not 0 <= number < len(told):
+    if not 0 <= number < len(results):
         return {}, ""
-    pairs = zip(records, told, strict=False)
+    pairs = zip(records, results, strict=False)
     known = [(case["time"], record) for record, case in pairs if is_timed(case.get("time", {}))]
     whole = [(time, record) for time, record in known if record["sizes"].get("variant") == FULL]
     if whole or not full:
-        time, record = whole[0] if whole else (told[number].get("time", {}), records[number])
+        time, record = whole[0] if whole else (results[number].get("time", {}), records[number])
         return ({**time, "at": "full"} if is_timed(time) else time), record["name"]
     if not known:
-        return told[number].get("time", {}), records[number]["name"]
+        return results[number].get("time", {}), records[number]["name"]
     points = [(time, record["sizes"]) for time, record in known]
     time = time_at_full_shape(points, full)
     return time | ({"why": tiled["reason"]} if tiled else {}), known[-1][1]["name"]
@@ -308,10 +308,10 @@ def _ended(judged: Json, cases: Sequence[JudgedCase], errors: Sequence[JudgedErr
 
 
 def _cases(
-    records: Sequence[Json], told: Sequence[Json], compared: Sequence[Json]
+    records: Sequence[Json], results: Sequence[Json], compared: Sequence[Json]
 ) -> Iterator[JudgedCase]:
     for number, record in enumerate(records):
-        case: Json = told[number] if number < len(told) else {"outcome": "not run"}
+        case: Json = results[number] if number < len(results) else {"outcome": "not run"}
         result: Json = compared[number] if number < len(compared) else {}
         arrays = arrays_in(record["inputs"])
         error: Json = case.get("error", {})
@@ -330,13 +330,13 @@ def _cases(
         )
 
 
-def _errors(judged: Json, told: Sequence[Json]) -> Iterator[JudgedError]:
+def _errors(judged: Json, results: Sequence[Json]) -> Iterator[JudgedError]:
     """Yield the errors of a submission, each once."""
     if judged.get("failed") == STOPPED:
         yield JudgedError(STOPPED, str(judged["message"]))
         return
     found: list[Any] = [judged["error"]] if "error" in judged else []
-    found += [case["error"] for case in told if "error" in case]
+    found += [case["error"] for case in results if "error" in case]
     seen: set[str] = set()
     for each in found:
         if each["message"] in seen:
@@ -352,7 +352,7 @@ def _errors(judged: Json, told: Sequence[Json]) -> Iterator[JudgedError]:
         )
 
 
-def _cheating(judged: Json, told: Sequence[Json]) -> list[Json]:
+def _cheating(judged: Json, results: Sequence[Json]) -> list[Json]:
     """Return the marks of cheating, certain ones first, each kind once with how often it is."""
     compared: list[Json] = judged.get("compared", [])
     # Sizes that the task does not ask for, and that a submission fails, are no proof of a cheat.
@@ -365,7 +365,7 @@ def _cheating(judged: Json, told: Sequence[Json]) -> list[Json]:
     }
     found = [
         mark
-        for cases in (told, compared)
+        for cases in (results, compared)
         for number, case in enumerate(cases)
         if number not in skipped
         for mark in case.get("cheating", ())
@@ -377,10 +377,10 @@ def _cheating(judged: Json, told: Sequence[Json]) -> list[Json]:
     return sorted(first.values(), key=lambda mark: mark["certainty"] != CERTAIN)
 
 
-def _findings(records: Sequence[Json], told: Sequence[Json]) -> list[JudgedFinding]:
+def _findings(records: Sequence[Json], results: Sequence[Json]) -> list[JudgedFinding]:
     """Return the findings of all cases, each once, by certainty; those that follow come last."""
     first: dict[tuple[str, str, int], tuple[tuple[int, bool], JudgedFinding]] = {}
-    for record, case in zip(records, told, strict=False):
+    for record, case in zip(records, results, strict=False):
         for each in case.get("findings", ()):
             key = each["id"], each["file"], each["line"]
             if key in first:

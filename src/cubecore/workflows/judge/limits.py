@@ -152,7 +152,7 @@ def _require_seconds(name: str, value: object) -> None:
         raise refuse(name, f"be at most {_MOST_S:,} s", f"{value:g}")
 
 
-def options_of(chip: str, given: JsonMapping) -> JudgeOptions:
+def options_of(chip: str, words: JsonMapping) -> JudgeOptions:
     """Return the options of a judgement on a chip.
 
     Raises
@@ -161,13 +161,13 @@ def options_of(chip: str, given: JsonMapping) -> JudgeOptions:
         If there is no such chip or option, or an option does not take its value.
     """
     names = [each.name for each in fields(JudgeOptions) if each.name != "chip"]
-    for name in given:
+    for name in words:
         if name not in names:
             raise refuse("an option", one_of(names), repr(name), did_you_mean(name, names))
-    includes = given.get("includes", ())
+    includes = words.get("includes", ())
     if isinstance(includes, str) or not all(isinstance(each, (str, Path)) for each in includes):
         raise refuse("includes", "be a list of folders", repr(includes))
     folders = tuple(str(Path(each).resolve()) for each in includes)
-    asked = JudgeOptions(chip_named(chip).name, **{**given, "includes": folders})
+    asked = JudgeOptions(chip_named(chip).name, **{**words, "includes": folders})
     chip_named(chip).what_if(asked.settings)
     return asked

@@ -83,8 +83,13 @@ def judge_folder(folder: Path) -> None:
     try:
         _judge(folder)
     except RequestError as error:
-        left = {"failed": REQUEST, "at": "request", "message": str(error), "seconds": {"cpu": 0.0}}
-        Path(folder, "judged.json").write_text(json.dumps(left), "utf-8")
+        answer = {
+            "failed": REQUEST,
+            "at": "request",
+            "message": str(error),
+            "seconds": {"cpu": 0.0},
+        }
+        Path(folder, "judged.json").write_text(json.dumps(answer), "utf-8")
 
 
 def _judge(folder: Path) -> None:
@@ -96,57 +101,66 @@ def _judge(folder: Path) -> None:
     options = replace(options, includes=includes)
     if submission.kind == PACKAGE and not options.entry:
         options = replace(options, entry=task.name)  # the suite's name of the operator
-    reference, given = folder / "reference", folder / _WORKSPACE
-    for each in (reference, given, given / RESULTS):
+    reference, workspace = folder / "reference", folder / _WORKSPACE
+    for each in (reference, workspace, workspace / RESULTS):
         each.mkdir()
     place = submission.written(folder_of_cache().parent.absolute() / "judged")
     # Torch is loaded once, before the first fork: each step has it for nothing. A step that writes
     # what it should not does so in memory of its own; only files pass from one to the next.
     _load_shared(task, model=bool(submission.model))
     judged = _Judgement(folder, options, task)
-    make = partial(made_cases, task, options, reference, given)
+    make = partial(made_cases, task, options, reference, workspace)
     # The scripts of a submission that brings its own data are as hostile as itself.
-    own = options.sandbox if task.path == submission.path else NONE
-    with opened(own, data_box(task, (reference, given), ())) as box:
+    sandbox = options.sandbox if task.path == submission.path else NONE
+    with opened(sandbox, data_box(task, (reference, workspace), ())) as box:
         step = judged.step("reference", partial(of_task, task, make), box=box)
         if step is None:
             return
         if box is not None:
             box.copied_out(reference, reference, RESULT_BYTES)
-            box.copied_out(given, given, RESULT_BYTES)
-    records, model = step.left["cases"], step.left["model"]
-    full = step.left["full"]
+            box.copied_out(workspace, workspace, RESULT_BYTES)
+    records, model = step.output["cases"], step.output["model"]
+    full = step.output["full"]
     if all(each["outcome"] == TOO_LARGE for each in records):
         if full:
-            judged.leave({"failed": STOPPED, "message": _too_large(task, records[-1]["sizes"])})
+            judged.write({"failed": STOPPED, "message": _too_large(task, records[-1]["sizes"])})
             return
         sentence = f"no case of {task.name} has arrays of at most {options.cap_bytes} B each"
         raise unable(task.name, sentence, "raise --cap-bytes")
-    files = [*own_files(submission, place), *map(Path, options.includes)]
-    if model is not None and model["binding"]:
-        files.append(written_binding(model["binding"]))
-    with submission_boxes(submission, place, files, task, given, options, judged.budget) as boxes:
+    files = _files_in_box(submission, place, options, model)
+    budget = judged.budget
+    with submission_boxes(submission, place, files, task, workspace, options, budget) as boxes:
         runner = CaseRunner(submission, place, options)
-        cases = GivenCases(given, records, model, step.left["again"])
-        told = _run(judged, runner, boxes, cases)
-        if told is None:
+        cases = GivenCases(workspace, records, model, step.output["again"])
+        results = _run(judged, runner, boxes, cases)
+        if results is None:
             return
-        if "cases" in told:
-            compare = partial(compared_cases, task, reference, cases, told)
-            with opened(own, data_box(task, (), (reference, given))) as box:
+        if "cases" in results:
+            compare = partial(compared_cases, task, reference, cases, results)
+            with opened(sandbox, data_box(task, (), (reference, workspace))) as box:
                 compared = judged.step("comparison", partial(of_task, task, compare), box=box)
             if compared is None:
                 return
-            told["compared"] = compared.left["cases"]
-            if not _depends(submission, task, cases.again, told["compared"]):
-                for case in told["cases"]:
+            results["compared"] = compared.output["cases"]
+            if not _depends(submission, task, cases.again, results["compared"]):
+                for case in results["cases"]:
                     case["cheating"] = without_independence(case.get("cheating", ()))
-            _find_writer(judged, runner, boxes, cases, told["compared"])
-            _FullShape(judged, task, cases, told, runner, boxes).judge(full)
-        told |= boxes.told()
+            _find_writer(judged, runner, boxes, cases, results["compared"])
+            _FullShape(judged, task, cases, results, runner, boxes).judge(full)
+        results |= boxes.to_json()
         judged.count("compilation", boxes.service)
-    told["of_sources"] = marks_of_sources(submission, place, records)
-    judged.leave({"records": records, "full": full, **told})
+    results["of_sources"] = marks_of_sources(submission, place, records)
+    judged.write({"records": records, "full": full, **results})
+
+
+def _files_in_box(
+    submission: Submission, place: Path, options: JudgeOptions, model: Json | None
+) -> list[Path]:
+    """Return what a submission's box shows: its files, folders of headers, a task's binding."""
+    files = [*own_files(submission, place), *map(Path, options.includes)]
+    if model is not None and model["binding"]:
+        files.append(written_binding(model["binding"]))
+    return files
 
 
 def _too_large(task: JudgeTask, sizes: Json) -> str:
@@ -178,28 +192,28 @@ def _run(
     judged: "_Judgement",
     runner: CaseRunner,
     boxes: SubmissionBoxes,
-    given: "GivenCases",
+    cases: "GivenCases",
     name: str = "submission",
 ) -> Json | None:
     """Run the submission's cases in a box, and copy its results out; None if that fails."""
     needed = name == "submission"
     # Files of an earlier run have the same names, and a box's do not take the place of any.
     # A folder there is a submission's that has no box: its results are not read from it.
-    for earlier in (given.folder / RESULTS).iterdir():
+    for earlier in (cases.folder / RESULTS).iterdir():
         if not earlier.is_dir():
             earlier.unlink()
     with boxes.opened() as box:
-        run = partial(runner.run, given.folder, given.records, given.model, given.again)
+        run = partial(runner.run, cases.folder, cases.records, cases.model, cases.again)
         ran = judged.step(name, run, needed=needed, box=box, service=boxes.service)
         if ran is not None and box is not None:
-            results = given.folder / RESULTS
+            results = cases.folder / RESULTS
             box.copied_out(results, results, RESULT_BYTES)
-    return None if ran is None or ran.failed is not None else ran.left
+    return None if ran is None or ran.failed is not None else ran.output
 
 
 @dataclass(frozen=True)
 class _FullShape:
-    """A submission at its task's own shape, behind the smaller `cases` that it was `told` of.
+    """A submission at its task's own shape, behind the smaller `cases` with their `results`.
 
     Cases that are added here stand behind the others in both.
     """
@@ -207,24 +221,24 @@ class _FullShape:
     judged: "_Judgement"
     task: JudgeTask
     cases: GivenCases
-    told: Json
+    results: Json
     runner: CaseRunner
     boxes: SubmissionBoxes
 
     def judge(self, full: Json) -> None:
         """Run a submission that is not right at a smaller shape; time one that is right."""
-        records, told = self.cases.records, self.told
-        if is_full_asked(records, told["compared"], full, self.runner.options.cap_bytes):
+        records, results = self.cases.records, self.results
+        if is_full_asked(records, results["compared"], full, self.runner.options.cap_bytes):
             # What is refused with the same words by its sizes alone is refused for any: the
             # reference of the full shape, which may take most of a judgement's time, is spared.
-            error = told["cases"][-1].get("error")
+            error = results["cases"][-1].get("error")
             if error is None or error["message"] != self._refusal():
                 self._execute()
-        elif full and is_refused(records, told["compared"]):
+        elif full and is_refused(records, results["compared"]):
             self._leave_open(full)
         ran = records[-1]["sizes"].get("variant") == FULL
-        timed = ran and "time" in told["cases"][-1]
-        if full and is_right(records, told["compared"]) and not timed:
+        timed = ran and "time" in results["cases"][-1]
+        if full and is_right(records, results["compared"]) and not timed:
             self._tile()
 
     def _execute(self) -> None:
@@ -235,41 +249,44 @@ class _FullShape:
         # The inputs lie beside those of the other cases, which the submission's box shows; expected
         # results have a folder of their own, as the names of their files are the same.
         judged, task, cases = self.judged, self.task, self.cases
-        own, reference = full_options(self.runner.options), cases.folder.parent / "reference_full"
-        make = partial(made_cases, task, own, reference, cases.folder, draws_again=False)
-        made = judged.step("reference, full", partial(of_task, task, make), needed=False)
-        if made is None or made.failed is not None or made.left["cases"][0]["outcome"]:
+        options = full_options(self.runner.options)
+        reference = cases.folder.parent / "reference_full"
+        make = partial(made_cases, task, options, reference, cases.folder, draws_again=False)
+        prepared = judged.step("reference, full", partial(of_task, task, make), needed=False)
+        if prepared is None or prepared.failed is not None:
             return
-        record = {**made.left["cases"][0], "name": FULL}
-        given = replace(cases, records=[record], again=None)
+        record = {**prepared.output["cases"][0], "name": FULL}
+        if record["outcome"]:
+            return
+        full_case = replace(cases, records=[record], again=None)
         for sampled in (SAMPLED_BLOCKS, 0):
             name = "submission, full" if not sampled else "submission, full, some blocks"
-            ran = _run(judged, self.runner.at(own, sampled), self.boxes, given, name)
+            ran = _run(judged, self.runner.at(options, sampled), self.boxes, full_case, name)
             if ran is None or not ran.get("cases"):
                 continue
-            compare = partial(compared_cases, task, reference, given, ran)
+            compare = partial(compared_cases, task, reference, full_case, ran)
             name = "comparison, full"
             compared = judged.step(name, partial(of_task, task, compare), needed=False)
             if compared is None or compared.failed is not None:
                 continue
-            (result,) = compared.left["cases"]
+            (result,) = compared.output["cases"]
             if result["outcome"] in {RIGHT, WRONG, REFUSED} and (
                 not sampled or result["outcome"] == RIGHT
             ):
                 record["sizes"] = {"variant": FULL, "sampled": sampled}
                 cases.records.append(record)
-                self.told["cases"].append(ran["cases"][0])
-                self.told["compared"].append(result)
+                self.results["cases"].append(ran["cases"][0])
+                self.results["compared"].append(result)
                 return
 
     def _leave_open(self, full: Json) -> None:
         """Give no verdict where a smaller shape alone is refused, and the own is too large."""
-        tiled, error = self._tiled, self.told["cases"][-1].get("error")
+        tiled, error = self._tiled, self.results["cases"][-1].get("error")
         if error is None or tiled is None or unfit(tiled[1]) or not is_timed(tiled[1]["time"]):
             return
         sentence = f"a smaller shape alone is refused ({error['message']}), and that of the task, "
-        self.told["failed"] = STOPPED
-        self.told["message"] = f"{sentence}{full['bytes']:,} B of arrays, is too large to be run"
+        self.results["failed"] = STOPPED
+        self.results["message"] = f"{sentence}{full['bytes']:,} B of arrays, is too large to be run"
 
     def _refusal(self) -> str:
         """Return the words that it is refused with by its sizes alone; empty for none."""
@@ -278,13 +295,13 @@ class _FullShape:
 
     @cached_property
     def _tiled(self) -> tuple[Json, Json] | None:
-        """The case, called without values, and what it told; None where it cannot be made."""
+        """The case, called without values, and what it returned; None where it cannot be made."""
         judged, task, cases = self.judged, self.task, self.cases
         make = partial(of_task, task, partial(sized_record, task, cases.folder))
-        made = judged.step("reference, sizes", make, needed=False)
-        if made is None or made.failed is not None:
+        prepared = judged.step("reference, sizes", make, needed=False)
+        if prepared is None or prepared.failed is not None:
             return None
-        record = made.left["case"]
+        record = prepared.output["case"]
         with self.boxes.opened() as box:
             run = partial(self.runner.tiled, cases.folder, record, cases.model)
             service = self.boxes.service
@@ -292,45 +309,47 @@ class _FullShape:
         if ran is None or ran.failed is not None:
             reason = "a limit ended it" if ran is None or ran.failed is None else ran.failed[1]
             return record, {"time": {"reason": reason}}
-        return record, ran.left
+        return record, ran.output
 
     def _tile(self) -> None:
         """Time it by its own tiling, without values.
 
         Where that shape alone is refused, or overflows a local memory, it is added as a case.
         """
-        records, told, tiled = self.cases.records, self.told, self._tiled
+        records, results, tiled = self.cases.records, self.results, self._tiled
         if tiled is None:
-            told["tiled"] = {"time": {"reason": "its inputs cannot be made by their sizes alone"}}
+            results["tiled"] = {
+                "time": {"reason": "its inputs cannot be made by their sizes alone"}
+            }
             return
-        record, told["tiled"] = tiled
-        error = unfit(told["tiled"])
+        record, results["tiled"] = tiled
+        error = unfit(results["tiled"])
         if error is not None and records[-1]["sizes"].get("variant") != FULL:
             records.append({**record, "sizes": {"variant": FULL, "sampled": 0}})
-            findings = told["tiled"].get("findings", [])
-            told["cases"].append({"outcome": REFUSED, "error": error, "findings": findings})
-            told["compared"].append({"outcome": REFUSED})
+            findings = results["tiled"].get("findings", [])
+            results["cases"].append({"outcome": REFUSED, "error": error, "findings": findings})
+            results["compared"].append({"outcome": REFUSED})
 
 
 def _find_writer(
     judged: "_Judgement",
     runner: CaseRunner,
     boxes: SubmissionBoxes,
-    given: "GivenCases",
+    cases: "GivenCases",
     compared: list[Json],
 ) -> None:
     """Tell of the first wrong case which line wrote its first wrong element."""
-    wrong = _first_wrong(given.records, compared)
+    wrong = _first_wrong(cases.records, compared)
     if wrong is None:
         return
-    record = given.records[wrong]
-    look = partial(runner.writer, given.folder, record, compared[wrong], given.model)
+    record = cases.records[wrong]
+    look = partial(runner.writer, cases.folder, record, compared[wrong], cases.model)
     name = "writer of the first wrong element"
     # Another box: nothing that the first run has started is there.
     with boxes.opened() as box:
         writer = judged.step(name, look, needed=False, box=box, service=boxes.service)
     if writer is not None and writer.failed is None:
-        compared[wrong]["written_at"] = writer.left
+        compared[wrong]["written_at"] = writer.output
 
 
 def marks_of_sources(submission: Submission, place: Path, records: list[Json]) -> list[Json]:
@@ -385,14 +404,14 @@ class _Judgement:
         box: Sandbox | None = None,
         service: Service | None = None,
     ) -> StepOutcome | None:
-        """Run a step; None, with the reason left, if it fails and is needed."""
+        """Run a step; None, with the reason written, if it fails and is needed."""
         sys.stdout.write(f"{json.dumps({'stage': name})}\n")
         sys.stdout.flush()
         step = forked(name, work, self.budget, self._options.wall_s, box, service)
         self._seconds[name] = step.wall_s
         if step.failed is not None and needed:
             kind, sentence = step.failed
-            self.leave({"failed": kind, "at": name, "message": sentence})
+            self.write({"failed": kind, "at": name, "message": sentence})
             return None
         return step
 
@@ -401,10 +420,10 @@ class _Judgement:
         if work is not None and work.wall_s:
             self._seconds[name] = work.wall_s
 
-    def leave(self, left: Json) -> None:
-        """Leave what was judged."""
-        left |= {"seconds": {"cpu": self.budget.used_s, **self._seconds}}
-        (self._folder / "judged.json").write_text(json.dumps(left), "utf-8")
+    def write(self, answer: Json) -> None:
+        """Write what was judged, for the process that reads it."""
+        answer |= {"seconds": {"cpu": self.budget.used_s, **self._seconds}}
+        (self._folder / "judged.json").write_text(json.dumps(answer), "utf-8")
 
 
 def of_task(task: JudgeTask, work: Callable[[], Json]) -> Json:

@@ -36,9 +36,9 @@ _LOOK_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """The end of a step: what it left, its CPU seconds and its seconds."""
+    """The end of a step: what it returned, its CPU seconds and its seconds."""
 
-    left: Json
+    output: Json
     cpu_s: float
     wall_s: float
 
@@ -46,8 +46,8 @@ class StepOutcome:
     def failed(self) -> tuple[str, str] | None:
         """The kind of a failure (request, stopped or fault), and its sentence; None for none."""
         for kind in (REQUEST, STOPPED, FAULT):
-            if kind in self.left:
-                return kind, str(self.left[kind])
+            if kind in self.output:
+                return kind, str(self.output[kind])
         return None
 
 
@@ -57,7 +57,7 @@ class Service(Protocol):
     def answered(self, text: bytes, left_s: float) -> bytes:
         """Answer a question within some seconds, in the judge's process."""
 
-    def used_by(self, ask: int, told: int) -> None:
+    def used_by(self, ask: int, answers: int) -> None:
         """Have this process, the step's, write its questions and read the answers."""
 
 
@@ -69,7 +69,7 @@ def forked(
     box: Sandbox | None = None,
     service: Service | None = None,
 ) -> StepOutcome:
-    """Run work in a process of its own, and in a box if there is one; return what it left.
+    """Run work in a process of its own, and in a box if there is one; return its output.
 
     It may take the CPU seconds that are left, which it lessens. A service answers the questions of
     the work, here.
@@ -82,19 +82,19 @@ def forked(
     # session is killed before it is waited for: until then its number is not given away.
     begin = perf_counter()
     pipes = [os.pipe() for _ in range(4)]
-    told, tell = os.pipe()
+    answers, answers_end = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
     if child == 0:
-        for file in (tell, *(ours for ours, _ in pipes)):
+        for file in (answers_end, *(ours for ours, _ in pipes)):
             os.close(file)
-        files = (*(theirs for _, theirs in pipes), told)
+        files = (*(theirs for _, theirs in pipes), answers)
         _work(work, files, cpu_s, box, service)
-    for file in (told, *(theirs for _, theirs in pipes)):
+    for file in (answers, *(theirs for _, theirs in pipes)):
         os.close(file)
     end, answer, log, asked = (ours for ours, _ in pipes)
-    said = _Output(answer, log, _Questions(asked, tell, service))
+    said = _Output(answer, log, _Questions(asked, answers_end, service))
     watch = _Watch(begin + wall_s, f"did not end within {wall_s:g} s", box, budget)
     late = said.read_until(end, watch)
     inside_s = watch.used_s  # processes that are killed here are not in what this one waits for
@@ -103,17 +103,17 @@ def forked(
     with suppress(OSError):
         os.kill(child, signal.SIGKILL)
     _, status, used = os.wait4(child, 0)
-    for file in (tell, *(ours for ours, _ in pipes)):
+    for file in (answers_end, *(ours for ours, _ in pipes)):
         os.close(file)
     seconds = max(inside_s, used.ru_utime + used.ru_stime), perf_counter() - begin
     budget.steps_s += seconds[0]
     if late:
         return StepOutcome({STOPPED: f"{name} {late}"}, *seconds)
     try:
-        left = json.loads(bytes(said.answer))
+        output = json.loads(bytes(said.answer))
     except (ValueError, RecursionError):
-        left = _without_answer(name, status, bytes(said.log), budget)
-    return StepOutcome(left, *seconds)
+        output = _without_answer(name, status, bytes(said.log), budget)
+    return StepOutcome(output, *seconds)
 
 
 @dataclass(eq=False, slots=True)
@@ -179,8 +179,8 @@ class _Output:
         """Read until the file `end` closes; the sentence on a limit that is passed before."""
         watched = {end, *self._files}
         while not (passed := watch.passed()):
-            left = max(0.0, watch.end - perf_counter())
-            ready, _, _ = select.select(list(watched), [], [], min(left, _LOOK_S))
+            left_s = max(0.0, watch.end - perf_counter())
+            ready, _, _ = select.select(list(watched), [], [], min(left_s, _LOOK_S))
             for file in {*ready} - {end}:
                 if not self._read(file):
                     watched.discard(file)
@@ -201,10 +201,10 @@ class _Output:
             part = os.read(file, _PART_BYTES)
         except BlockingIOError:
             return False
-        held = self._files[file]
-        held += part
-        if held is self.log:
-            del held[:-_LOG_BYTES]
+        buffer = self._files[file]
+        buffer += part
+        if buffer is self.log:
+            del buffer[:-_LOG_BYTES]
         return bool(part)
 
 
@@ -222,7 +222,7 @@ def _work(
     service: Service | None,
 ) -> NoReturn:
     """Do the work of a child, and end it."""
-    code, (_, answer, log, ask, told) = 1, files
+    code, (_, answer, log, ask, answers) = 1, files
     try:
         os.setsid()
         end_with_parent()
@@ -231,12 +231,12 @@ def _work(
         os.dup2(log, 1)
         os.dup2(log, 2)
         if box is not None:
-            box.enter((answer, ask, told))
+            box.enter((answer, ask, answers))
         if service is not None:
-            service.used_by(ask, told)
-        left = json.dumps(_left(work)).encode()
-        while left:
-            left = left[os.write(answer, left) :]
+            service.used_by(ask, answers)
+        raw = json.dumps(_output_of(work)).encode()
+        while raw:
+            raw = raw[os.write(answer, raw) :]
         code = 0
     except BaseException:  # noqa: BLE001 - told as our own fault, with where it is
         traceback.print_exc()
@@ -245,8 +245,8 @@ def _work(
         os._exit(code)
 
 
-def _left(work: Callable[[], Json]) -> Json:
-    """Return what work leaves, or how it failed."""
+def _output_of(work: Callable[[], Json]) -> Json:
+    """Return what work returns, or how it failed."""
     try:
         return work()
     except Stopped as error:

@@ -67,14 +67,14 @@ class ArrayFolder:
         kept = raw if raw.dtype.isbuiltin == 1 else raw.view(f"u{raw.dtype.itemsize}")
         while (self._folder / name).exists():
             name = f"{next(self._numbers)}.npy"
-        told = {kind: name, "dtype": str(raw.dtype), "shape": list(raw.shape)}
+        description = {kind: name, "dtype": str(raw.dtype), "shape": list(raw.shape)}
         if not self._sealed:
             np.save(self._folder / name, kept)
-            return told
+            return description
         file = io.BytesIO()
         np.save(file, kept)
         (self._folder / name).write_bytes(file.getbuffer())
-        return told | {"sha256": hashlib.sha256(file.getbuffer()).hexdigest()}
+        return description | {"sha256": hashlib.sha256(file.getbuffer()).hexdigest()}
 
 
 def loaded(folder: Path, record: Any) -> Any:

@@ -207,7 +207,7 @@ class _Program:
         from cubecore.frontends.cpp.host_programs.tiling_calls import HostTilings
 
         self._tilings = HostTilings(chip_named(options.chip).what_if(options.settings))
-        self._base, self._child, self._bridge = memory.base, child, Bridge(child)
+        self._base, self._child, self._bridge = memory.base, child, Bridge(child, host=self._asked)
         self._size = memory.size
         self._tensors: dict[str, tuple[HostTensor, GlobalTensor]] = {}
         self._kernels: dict[str, RegisteredKernel] = {}
@@ -219,11 +219,11 @@ class _Program:
         # Loading a library registers its kernels. The AIC's part is loaded behind that, so that
         # kernels are known by the first library's entries.
         texts = [os.fsencode(self._path), *(os.fsencode(word) for word in words)]
-        entry = self._bridge.symbol(libraries[0], "main", self._asked)
+        entry = self._child.symbol(libraries[0], "main", answer_host=self._bridge.hosted)
         self._kernels = {facts.name: facts for facts in self._bridge.registered()}
         for library in libraries[1:]:
-            self._bridge.symbol(library, "main", self._asked)
-        return self._bridge.start(entry, texts, self._asked)
+            self._child.symbol(library, "main", answer_host=self._bridge.hosted)
+        return self._bridge.start(entry, texts)
 
     def _asked(self, asked: HostQuestion) -> int | bytes:
         what, a, b, text, entry, context = asked

@@ -190,8 +190,8 @@ class Child:
         library: Path,
         name: str,
         *,
+        answer_host: Callable[[Message], Message],
         copied: bool = False,
-        answer_host: Callable[[Message], Message] | None = None,
     ) -> int:
         """Return the address of a symbol of a library; of a copy with variables of its own.
 
@@ -206,9 +206,6 @@ class Child:
         given = text(os.fsencode(library)), text(name.encode())
         answer = self.ask(Commands.SYMBOL, words(copied), *given)
         while answer.what == Asks.HOST:
-            if answer_host is None:
-                sentence = f"{self.subject}: the initialiser of a variable calls AscendCL"
-                raise unable(self.subject, sentence, "call it in a function of the host")
             answer = answer_host(answer)
         address = answer.word()
         if not address:

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -424,10 +425,10 @@ class _Loaded:
 
     def _entry(self, part: str) -> int:
         """Return the entry of a part; a library with variables is loaded once for each core."""
-        made = self._parts[part]
-        if made.copies:
-            return self._child.symbol(made.path, made.symbol, copied=True)
-        found = self._entries.get(part)
-        if found is None:
-            found = self._entries[part] = self._child.symbol(made.path, made.symbol)
-        return found
+        library = self._parts[part]
+        symbol = partial(self._child.symbol, library.path, library.symbol)
+        if library.copies:
+            return symbol(answer_host=self.bridge.hosted, copied=True)
+        if part not in self._entries:
+            self._entries[part] = symbol(answer_host=self.bridge.hosted)
+        return self._entries[part]

@@ -194,6 +194,7 @@ def _served(
         return 0
 
     texts = [word.encode("utf-8", "surrogateescape") for word in words]
-    bridge = Bridge(child)
-    bridge.start(bridge.symbol(library, "cubecore_op_host", asked), texts, asked)
+    bridge = Bridge(child, host=asked)
+    entry = child.symbol(library, "cubecore_op_host", answer_host=bridge.hosted)
+    bridge.start(entry, texts)
     return [*lines, f"reason\t{tilings.reason}"]

@@ -18,8 +18,8 @@ class CheatKind:
 
     def found(self, evidence: str, case: str = "") -> Json:
         """Return one that was found, as the verdict tells it."""
-        told = {"id": self.id, "certainty": self.certainty, "evidence": evidence}
-        return {**told, "case": case or None}
+        mark = {"id": self.id, "certainty": self.certainty, "evidence": evidence}
+        return {**mark, "case": case or None}
 
 
 NO_LAUNCH = CheatKind(

@@ -123,9 +123,9 @@ def _is_left(raw: Array, arrays: Sequence[_LaunchArray], inputs: Sequence[Array]
     An operator that updates an array in place may have nothing to update; one that reports a fault
     writes over the value that its output begins with where it finds one.
     """
-    given = [each for each in arrays if np.array_equal(each.data, raw)]
-    plain = any((each.values == each.values[:1]).all() for each in given)
-    return bool(given) and (plain or any(np.array_equal(_bytes(each), raw) for each in inputs))
+    same = [each for each in arrays if np.array_equal(each.data, raw)]
+    plain = any((each.values == each.values[:1]).all() for each in same)
+    return bool(same) and (plain or any(np.array_equal(_bytes(each), raw) for each in inputs))
 
 
 def _is_part(result: Array, outputs: Sequence[_LaunchArray]) -> bool:
@@ -216,8 +216,8 @@ def _changed_after(runs: Sequence[KernelRun]) -> Iterator[str]:
         host, tensor = run.tensors[number]
         if host.name not in run.outputs:
             continue
-        left, valid = tensor.buffer.data[: host.raw.size], tensor.buffer.valid[: host.raw.size]
-        wrong = int(np.count_nonzero((host.raw.reshape(-1) != left) & (valid != 0)))
+        data, valid = tensor.buffer.data[: host.raw.size], tensor.buffer.valid[: host.raw.size]
+        wrong = int(np.count_nonzero((host.raw.reshape(-1) != data) & (valid != 0)))
         if wrong:
             yield f"{wrong:,} of {host.raw.size:,} B of {host.name} of {run.kernel}"
 

@@ -111,28 +111,35 @@ def _project(project: OperatorProject, options: JudgeOptions) -> OpenSubmission:
     if options.entry == "" and len(names) > 1:
         raise refuse("entry", f"name an operator of the project ({', '.join(names)})", "none")
     operator = project[options.entry or names[0]]
-    own = operator.registration
-    in_place = not {one.name for one in own.inputs}.isdisjoint(one.name for one in own.outputs)
+    registration = operator.registration
+    in_place = not {one.name for one in registration.inputs}.isdisjoint(
+        one.name for one in registration.outputs
+    )
     return OpenSubmission(names, lambda case: _operator_call(operator, case), in_place)
 
 
 def _operator_call(operator: Operator, case: GivenCase) -> Any:
     """Run an operator: inputs by name, or in order; results where it infers no shape of its own."""
-    own = operator.registration
-    known = {one.name for one in own.inputs} | {one.name for one in own.attributes}
+    registration = operator.registration
+    known = {one.name for one in registration.inputs} | {
+        one.name for one in registration.attributes
+    }
     words: dict[str, Any] = dict(case.inputs)
     if any(name not in known for name in words):
-        names = [*(one.name for one in own.inputs), *(one.name for one in own.attributes)]
+        names = [
+            *(one.name for one in registration.inputs),
+            *(one.name for one in registration.attributes),
+        ]
         if len(words) > len(names):
             need = f"take the {len(words)} inputs of the task ({', '.join(words)})"
-            raise refuse(own.type, need, ", ".join(names))
+            raise refuse(registration.type, need, ", ".join(names))
         words = dict(zip(names, words.values(), strict=False))
-    inputs = {one.name for one in own.inputs}
-    for number, one in enumerate(one for one in own.outputs if one.name not in inputs):
+    inputs = {one.name for one in registration.inputs}
+    for number, one in enumerate(one for one in registration.outputs if one.name not in inputs):
         if number < len(case.outputs):
             words[one.name] = case.empty(number)
-    left = operator.run(**words, outputs="unwritten")
-    return {one.name: array for one, array in zip(own.outputs, left.outputs, strict=True)}
+    run = operator.run(**words, outputs="unwritten")
+    return {one.name: array for one, array in zip(registration.outputs, run.outputs, strict=True)}
 
 
 def _kernel_file(path: Path, launch: Mapping[str, Any], options: JudgeOptions) -> OpenSubmission:
@@ -156,15 +163,15 @@ def _kernel_call(kernel: Kernel, case: GivenCase, blocks: int) -> Any:
     words: dict[str, Any] = {n: v for n, v in case.inputs.items() if n in names}
     if len(words) < len(case.inputs):
         words = dict(zip(names, case.inputs.values(), strict=False))
-    told = [str(record["name"]) for record in case.outputs]
+    result_names = [str(record["name"]) for record in case.outputs]
     free = [name for name in names if name not in words]
-    results = told if all(n in free for n in told) else free[: len(told)]
-    if len(results) < len(told):
-        need = f"have a parameter for each result ({', '.join(told)})"
+    results = result_names if all(n in free for n in result_names) else free[: len(result_names)]
+    if len(results) < len(result_names):
+        need = f"have a parameter for each result ({', '.join(result_names)})"
         raise refuse(kernel.name, need, ", ".join(names) or "none")
     arrays = {name: case.empty(number) for number, name in enumerate(results)}
     kernel.using(outputs=tuple(results))[blocks](**words, **arrays)
-    return dict(zip(told, arrays.values(), strict=True))
+    return dict(zip(result_names, arrays.values(), strict=True))
 
 
 def _python(path: Path, options: JudgeOptions) -> OpenSubmission:

@@ -33,19 +33,21 @@ def described(error: CubecoreError, stage: str) -> Json:
 
 def late(error: InstructionLimitError) -> Json:
     """Return what a submission leaves that passed its budget: also what most instructions were."""
-    told = described(error, "run")
+    answer = described(error, "run")
     total = sum(error.issued.values())
     if total:
         pipe, count = next(iter(error.issued.items()))
-        told["message"] += f"; bound by {pipe}: {100 * count // total} % of {total:,} instructions"
-    return told
+        answer["message"] += (
+            f"; bound by {pipe}: {100 * count // total} % of {total:,} instructions"
+        )
+    return answer
 
 
 def refused(error: CubecoreError, stage: str) -> Json:
     """Return what a submission that is refused leaves."""
     findings = [_finding(each) for each in error.findings]
-    told: Json = {"outcome": REFUSED, "error": described(error, stage), "findings": findings}
-    return told | ({"stage": stage} if error.origin == COMPILER else {})
+    case: Json = {"outcome": REFUSED, "error": described(error, stage), "findings": findings}
+    return case | ({"stage": stage} if error.origin == COMPILER else {})
 
 
 def raised(error: Exception) -> Json:
@@ -124,11 +126,11 @@ def predicted(runs: Sequence[KernelRun]) -> Json:
     }
 
 
-def results_of(folder: Path, told: Json) -> Any:
+def results_of(folder: Path, case: Json) -> Any:
     """Return the results that a case left: by name if all have one, else in order."""
-    pairs = loaded(folder / "results", told["results"])
-    if "program" in told:
-        return ProgramFiles.of(dict(pairs), told["program"])
+    pairs = loaded(folder / "results", case["results"])
+    if "program" in case:
+        return ProgramFiles.of(dict(pairs), case["program"])
     names = [name for name, _ in pairs]
     if names and all(names):
         return dict(pairs)

@@ -43,7 +43,7 @@ def tiled(called: OpenSubmission, case: GivenCase, options: JudgeOptions) -> Jso
         The ``time`` as predicted, or the ``reason`` why there is none in it; ``refused`` of an
         op_host that refuses the shape; and ``findings`` of local memories that overflow.
     """
-    told: Json = {}
+    result: Json = {}
     for sampled in _TRIES:
         settings = {**options.launch, "limit": _MOST, "trace": True, "checks": "memcheck"}
         session = ScriptSession(settings, instructions=_MOST, sampled=sampled, blank=True)
@@ -51,7 +51,7 @@ def tiled(called: OpenSubmission, case: GivenCase, options: JudgeOptions) -> Jso
             try:
                 called.call(case)
             except InstructionLimitError as error:
-                told = {"time": {"reason": str(error)}}
+                result = {"time": {"reason": str(error)}}
                 continue
             except (StageError, CubecoreError) as error:
                 return _failure(error)
@@ -59,12 +59,12 @@ def tiled(called: OpenSubmission, case: GivenCase, options: JudgeOptions) -> Jso
                 if is_ours(error):
                     raise
                 return {"time": {"reason": raised_by("the submission", error)}}
-        told = {"time": _time(session.runs), "findings": launches(session)["findings"]}
+        result = {"time": _time(session.runs), "findings": launches(session)["findings"]}
         # Of some cores more is recorded of each, where there are more than those.
         more = (len({core.core for core in run.cores}) > _SOME for run in session.runs if run.cut)
         if not any(more):
             break
-    return told
+    return result
 
 
 def _time(runs: Sequence[KernelRun]) -> Json:
@@ -88,12 +88,12 @@ def _time(runs: Sequence[KernelRun]) -> Json:
     return {**time, "us": us, **ends, "launches": [], "at": "extrapolated", "from": points}
 
 
-def unfit(left: Json) -> Json | None:
+def unfit(result: Json) -> Json | None:
     """Return the error of a submission whose shape alone is refused or overflows; None if not."""
-    if "refused" in left:
-        refusal: Json = left["refused"]
+    if "refused" in result:
+        refusal: Json = result["refused"]
         return refusal
-    beyond = [each for each in left.get("findings", ()) if each["id"] == "out-of-bounds"]
+    beyond = [each for each in result.get("findings", ()) if each["id"] == "out-of-bounds"]
     if not beyond:
         return None
     where = f"{beyond[0]['file']}:{beyond[0]['line']}"
@@ -108,8 +108,8 @@ def _failure(error: StageError | CubecoreError) -> Json:
     not take. What else fails may do so for want of values.
     """
     plain = error.error if isinstance(error, StageError) else error
-    told: Json = {"time": {"reason": str(plain)}, "error": described(plain, "")}
+    result: Json = {"time": {"reason": str(plain)}, "error": described(plain, "")}
     if isinstance(error, CubecoreError) and error.origin != TIME_LIMIT:
         stage, is_of_call = stage_of(error), isinstance(error, KernelError) and not error.__cause__
-        told |= {"refused": described(error, stage)} if stage == "host" or is_of_call else {}
-    return told
+        result |= {"refused": described(error, stage)} if stage == "host" or is_of_call else {}
+    return result

@@ -52,13 +52,13 @@ def made_cases(
     task: JudgeTask,
     options: JudgeOptions,
     reference: Path,
-    given: Path,
+    folder: Path,
     *,
     draws_again: bool = True,
 ) -> Json:
     """Make the cases of a task: inputs for the submission, expected results for the reference."""
     known = reference_of(task)
-    theirs, ours = ArrayFolder(given), ArrayFolder(reference)
+    theirs, ours = ArrayFolder(folder), ArrayFolder(reference)
     records: list[Json] = []
     kept, again = [], None
     for case in known.cases(options):
@@ -78,10 +78,10 @@ def made_cases(
     return {"cases": records, "model": _model_of(known), "again": again, "full": full}
 
 
-def sized_record(task: JudgeTask, given: Path) -> Json:
+def sized_record(task: JudgeTask, folder: Path) -> Json:
     """Return the task's own sizes as a case whose tensors have shapes and types alone."""
     known: Any = reference_of(task)
-    return {"case": _record(known.sized(), ArrayFolder(given))}
+    return {"case": _record(known.sized(), ArrayFolder(folder))}
 
 
 def _record(
@@ -122,20 +122,25 @@ def _outputs(expected: Any) -> list[Json]:
 
 def compared_cases(task: JudgeTask, reference: Path, cases: GivenCases, ran: Json) -> Json:
     """Compare what the submission returned with the expected results."""
-    known, given, records, told = reference_of(task), cases.folder, cases.records, ran["cases"]
+    known, folder, records, case_results = (
+        reference_of(task),
+        cases.folder,
+        cases.records,
+        ran["cases"],
+    )
     kept = json.loads((reference / "expected.json").read_text("utf-8"))
     compared: list[Json] = []
-    for record, expected, case in zip(records, kept, told, strict=False):
+    for record, expected, case in zip(records, kept, case_results, strict=False):
         if case["outcome"]:
             compared.append({"outcome": case["outcome"]})
             continue
         whole = ReferenceCase(
-            record["name"], loaded(given, record["inputs"]), loaded(reference, expected)
+            record["name"], loaded(folder, record["inputs"]), loaded(reference, expected)
         )
         try:
-            results = results_of(given, case)
+            results = results_of(folder, case)
             if "written" in case:
-                masks = loaded(given / RESULTS, case["written"])
+                masks = loaded(folder / RESULTS, case["written"])
                 results = filled(results, whole.expected, [mask for _, mask in masks])
         except (OSError, ValueError, KeyError, TypeError, MemoryError):
             # A submission that has written something else than its results.
@@ -149,8 +154,8 @@ def compared_cases(task: JudgeTask, reference: Path, cases: GivenCases, ran: Jso
     again = cases.again
     if again is not None and "again" in ran and is_asked(again, compared):
         with suppress(OSError, ValueError, KeyError, TypeError, MemoryError):  # as above
-            first = told[again["of"]]
-            compared[again["of"]]["stays"] = stays(given, ran["again"], first)
-            marks = [*marks_of(known, reference, given, again, ran["again"], first)]
+            first = case_results[again["of"]]
+            compared[again["of"]]["stays"] = stays(folder, ran["again"], first)
+            marks = [*marks_of(known, reference, folder, again, ran["again"], first)]
             compared[again["of"]]["cheating"] += marks
     return {"cases": compared}

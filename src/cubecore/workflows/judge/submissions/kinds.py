@@ -56,13 +56,13 @@ class Submission:
         """
         if not self.texts:
             return self.path
-        own = folder / self.sha256[:32]
+        place = folder / self.sha256[:32]
         for name, text in self.texts:
-            file = own / name
+            file = place / name
             file.parent.mkdir(parents=True, exist_ok=True)
             if not file.is_file() or file.read_text("utf-8") != text:
                 write_at_once(file, text.encode())
-        return own
+        return place
 
 
 def written_binding(text: str) -> Path:

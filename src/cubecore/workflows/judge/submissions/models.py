@@ -117,18 +117,18 @@ def _operators(
     ) -> Sequence[NDArray[np.bool_] | None]:
         if project is None:
             raise unable(name, f"the binding calls {name}, and the submission has no operator")
-        own = project[_operator_name(project, name)].registration
-        inputs = {one.name for one in own.inputs}
-        outputs = [one.name for one in own.outputs if one.name not in inputs]
+        registration = project[_operator_name(project, name)].registration
+        inputs = {one.name for one in registration.inputs}
+        outputs = [one.name for one in registration.outputs if one.name not in inputs]
         places = range(len(arguments) - len(outputs), len(arguments))
         fresh = [n for n, at in zip(outputs, places, strict=True) if unwritten[at]]
-        left = project.aclnn(own.type, arguments, outputs=fresh)
+        call = project.aclnn(registration.type, arguments, outputs=fresh)
         masks: list[NDArray[np.bool_] | None] = [None] * len(arguments)
         for output, at in zip(outputs, places, strict=True):
             if output in fresh and not isinstance(arguments[at], list):
-                kernel_name = left.parameters.get(output, output)
-                if kernel_name in left.launch.unwritten:
-                    masks[at] = left.launch.written(kernel_name)
+                kernel_name = call.parameters.get(output, output)
+                if kernel_name in call.launch.unwritten:
+                    masks[at] = call.launch.written(kernel_name)
         return masks
 
     return run
@@ -181,9 +181,9 @@ class _BoundFunction:
 
     def __call__(self, *arguments: Any, **words: Any) -> Any:
         arrays: list[tuple[Any, Any]] = []
-        given = [_given(each, arrays) for each in arguments]
+        values = [_given(each, arrays) for each in arguments]
         named = {word: _given(each, arrays) for word, each in words.items()}
-        left = self._binding.call(self._name, given, named)
+        result = self._binding.call(self._name, values, named)
         for tensor, array in arrays:
             if is_blank():
                 break
@@ -191,8 +191,8 @@ class _BoundFunction:
                 tensor.copy_(tensor_of(array))  # the call has changed it
         session = current_session()
         if session is not None:
-            session.returned += left.written
-        return _returned(left.value)
+            session.returned += result.written
+        return _returned(result.value)
 
 
 def _given(value: Any, arrays: list[tuple[Any, Any]]) -> Any:

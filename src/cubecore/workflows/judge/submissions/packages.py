@@ -40,11 +40,11 @@ def opened_package(place: Path, options: JudgeOptions) -> OpenSubmission:
         raise StageError("binding", error) from error
 
     def call(case: GivenCase) -> Any:
-        left = binding.call(options.entry, list(case.inputs.values()))
+        result = binding.call(options.entry, list(case.inputs.values()))
         session = current_session()
         if session is not None:
-            session.returned += left.written
-        return left.value
+            session.returned += result.written
+        return result.value
 
     kernels = tuple(entry.name for path in sources for entry in source_of(path).scan.entries)
     return OpenSubmission(kernels or (options.entry,), call)

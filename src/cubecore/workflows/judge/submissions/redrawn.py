@@ -42,32 +42,32 @@ def stored(case: ReferenceCase, first: ReferenceCase, record: Json, reference: P
 
 
 def marks_of(
-    known: Reference, reference: Path, given: Path, again: Json, told: Json, first: Json
+    known: Reference, reference: Path, folder: Path, again: Json, again_case: Json, first: Json
 ) -> Iterator[Json]:
     """Yield the mark of a submission whose case is right, and wrong with other inputs.
 
-    `told` is what the submission's step tells of the case that was drawn again, `first` of the case
-    itself.
+    `again_case` is what the submission's step returns of the case that was drawn again, `first` of
+    the case itself.
     """
-    if told["outcome"]:
+    if again_case["outcome"]:
         return
     record = again["record"]
     expected = loaded(reference, json.loads((reference / _EXPECTED).read_text("utf-8")))
-    case = ReferenceCase(record["name"], loaded(given, record["inputs"]), expected)
-    got = results_of(given, told)
+    case = ReferenceCase(record["name"], loaded(folder, record["inputs"]), expected)
+    got = results_of(folder, again_case)
     if known.compared(case, got).outcome != WRONG:
         return
     # Wrong now, right before: the same bytes were computed of no input; other bytes may come from
     # a fault that the first inputs did not meet.
-    if _equal(got, results_of(given, first)):
+    if _equal(got, results_of(folder, first)):
         yield INDEPENDENT.found("the same results for other inputs", case.name)
     else:
         yield GIVEN_ALONE.found("wrong results for other inputs of its shapes", case.name)
 
 
-def stays(given: Path, told: Json, first: Json) -> bool:
+def stays(folder: Path, case: Json, first: Json) -> bool:
     """Return whether results are the same for other inputs, to the bit."""
-    return not told["outcome"] and _equal(results_of(given, told), results_of(given, first))
+    return not case["outcome"] and _equal(results_of(folder, case), results_of(folder, first))
 
 
 def without_independence(marks: Sequence[Json]) -> list[Json]:

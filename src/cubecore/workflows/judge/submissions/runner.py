@@ -79,23 +79,23 @@ class CaseRunner:
         # of a wrong value is run again with a trace, by `writer`.
         wanted = [n for n, record in enumerate(cases) if not record["outcome"]]
         timed = max(wanted, key=lambda n: (_bytes_of(cases[n]), -n), default=-1)
-        told: list[Json] = []
+        results: list[Json] = []
         for number, record in enumerate(cases):
             if record["outcome"]:
-                told.append({"outcome": record["outcome"]})
+                results.append({"outcome": record["outcome"]})
             elif self._left <= 0:
-                told.append({"outcome": NOT_RUN})
+                results.append({"outcome": NOT_RUN})
             else:
                 traced = number == timed or bool(record["sizes"])
-                told.append(self._case(folder, opened_one, record, traced=traced))
-                if told[-1].get("stage") in {"host", "kernel", "binding", "load"}:
+                results.append(self._case(folder, opened_one, record, traced=traced))
+                if results[-1].get("stage") in {"host", "kernel", "binding", "load"}:
                     break
-        left: Json = {"operators": list(opened_one.names), "cases": told, "timed": timed}
-        if again is not None and again["depends"] and again["of"] < len(told):
-            first = told[again["of"]]
+        output: Json = {"operators": list(opened_one.names), "cases": results, "timed": timed}
+        if again is not None and again["depends"] and again["of"] < len(results):
+            first = results[again["of"]]
             if not first["outcome"] and first["issued"] <= self._left:
-                left["again"] = self._case(folder, opened_one, again["record"], traced=False)
-        return left
+                output["again"] = self._case(folder, opened_one, again["record"], traced=False)
+        return output
 
     def tiled(self, folder: Path, record: Json, model: Json | None) -> Json:
         """Return the time of a case whose arrays have sizes alone, and what overflows there."""
@@ -119,7 +119,7 @@ class CaseRunner:
 
     def _case(self, folder: Path, called: OpenSubmission, record: Json, *, traced: bool) -> Json:
         """Run one case; a submission that raises is refused with the sentence and the stage."""
-        given = given_case(folder, record)
+        case = given_case(folder, record)
         session = ScriptSession(
             self._session_options(traced=traced),
             instructions=self._left,
@@ -127,40 +127,40 @@ class CaseRunner:
             sampled=self._sampled,
         )
         begin = perf_counter()
-        told: Json = {"outcome": ""}
+        result: Json = {"outcome": ""}
         with session.collecting():
             try:
-                before = bytes_of(given.inputs)
-                got = called.call(given)
-                told["results"] = _stored(folder / "results", got)
-                told |= {"program": got.told()} if isinstance(got, ProgramFiles) else {}
+                before = bytes_of(case.inputs)
+                got = called.call(case)
+                result["results"] = _stored(folder / "results", got)
+                result |= {"program": got.to_json()} if isinstance(got, ProgramFiles) else {}
             except InstructionLimitError as error:
-                told |= {"outcome": LATE, "error": late(error)}
+                result |= {"outcome": LATE, "error": late(error)}
                 self._left = 0
             except StageError as error:
                 _require_no_limit(error.error)
-                told |= refused(error.error, error.stage)
+                result |= refused(error.error, error.stage)
             except CubecoreError as error:
                 _require_no_limit(error)
-                told |= refused(error, stage_of(error))
+                result |= refused(error, stage_of(error))
             except Exception as error:  # noqa: BLE001 - of the submission, or raised on
-                told |= raised(error)
+                result |= raised(error)
         self._left -= sum(run.counted for run in session.runs)
-        told |= {"seconds": perf_counter() - begin, **launches(session)}
-        if told["outcome"]:
-            return told
+        result |= {"seconds": perf_counter() - begin, **launches(session)}
+        if result["outcome"]:
+            return result
         if self._sampled:
-            told["written"] = _stored(folder / "results", masks_of(session, got))
-            told |= {"bytes_written": 0, "bytes_expected": 0}
+            result["written"] = _stored(folder / "results", masks_of(session, got))
+            result |= {"bytes_written": 0, "bytes_expected": 0}
         elif traced and session.runs:
-            told["time"] = predicted(session.runs)
-        changed = before != bytes_of(given.inputs)
+            result["time"] = predicted(session.runs)
+        changed = before != bytes_of(case.inputs)
         runs, values = tuple(session.runs), session.host_values
-        call = FinishedCall(given.name, given.inputs, got, runs, changed, called.in_place, values)
-        marks = call_marks(call, record, told.get("time", {}))
+        call = FinishedCall(case.name, case.inputs, got, runs, changed, called.in_place, values)
+        marks = call_marks(call, record, result.get("time", {}))
         # Blocks that did not run have written nothing.
-        told["cheating"] = [m for m in marks if m["id"] != UNWRITTEN.id or not self._sampled]
-        return told
+        result["cheating"] = [m for m in marks if m["id"] != UNWRITTEN.id or not self._sampled]
+        return result
 
     @property
     def _folder(self) -> Path:
@@ -168,19 +168,19 @@ class CaseRunner:
         return self._place if self._place.is_dir() else self._place.parent
 
     def _session_options(self, *, traced: bool) -> Json:
-        own = self.options
-        return {**own.launch, "limit": own.instructions, "trace": traced}
+        options = self.options
+        return {**options.launch, "limit": options.instructions, "trace": traced}
 
     def writer(self, folder: Path, record: Json, compared: Json, model: Json | None) -> Json:
         """Return the line that wrote the first wrong element, found by running the case again."""
         os.chdir(self._folder)
         called = self._opened(folder, model)
-        given = given_case(folder, record)
+        case = given_case(folder, record)
         options = self._session_options(traced=True)
         most = self.options.instructions
         session = ScriptSession(options, instructions=most, keeps_arrays=True)
         with session.collecting():
-            got = [plain(leaf) for _, leaf in leaves(called.call(given))]
+            got = [plain(leaf) for _, leaf in leaves(called.call(case))]
         array = got[compared["output"]]
         place = (
             int(np.ravel_multi_index(tuple(compared["where"]), array.shape)) if array.ndim else 0

@@ -84,10 +84,10 @@ def _program_call(
     session = current_session()
     written = [name for name, state in _states(root).items() if before.get(name) != state]
     files = {n: _array(root / n, case) for n in sorted(written)[:_MOST_FILES]}
-    left = ProgramFiles.of(files, {"code": code, "said": said})
-    if session is not None and not session.runs and not left:
+    files_after = ProgramFiles.of(files, {"code": code, "said": said})
+    if session is not None and not session.runs and not files_after:
         raise unable(program.name, f"{program.name} launched no kernel and wrote no file")
-    return left
+    return files_after
 
 
 def _run(

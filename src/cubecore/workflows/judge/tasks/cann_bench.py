@@ -71,21 +71,21 @@ class CannBenchTask:
         """Yield the rows of the task's cases, the small ones first."""
         import torch
 
-        left = options.cases
+        remaining = options.cases
         for row in sorted(self._rows, key=_bytes):
             name = f"case {row['case_id']}"
             if _bytes(row) > options.cap_bytes:
                 yield ReferenceCase(name, None, None, outcome=TOO_LARGE)
                 continue
-            if left == 0:
+            if remaining == 0:
                 yield ReferenceCase(name, None, None, outcome="not run")
                 continue
-            left -= 1
+            remaining -= 1
             inputs = self._inputs(row, np.random.default_rng((options.seed, int(row["case_id"]))))
-            given = {n: _tensors(value) for n, value in inputs.items()}
+            tensors = {n: _tensors(value) for n, value in inputs.items()}
             with torch.no_grad():
-                expected = called(self._name, self._golden, "golden.py", **given)
-            keeps = same({n: _arrays(value) for n, value in given.items()}, inputs)
+                expected = called(self._name, self._golden, "golden.py", **tensors)
+            keeps = same({n: _arrays(value) for n, value in tensors.items()}, inputs)
             known = {n: value for n, value in inputs.items() if value is not None}
             yield ReferenceCase(name, known, _arrays(expected), keeps_inputs=keeps)
 

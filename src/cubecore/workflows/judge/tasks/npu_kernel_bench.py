@@ -80,13 +80,13 @@ class NpuKernelBenchTask:
             likely = _elements(row) * _LARGEST_BYTES
             sized.append((likely if likely <= options.cap_bytes else self._bytes(row), number))
         chosen = sorted(sized, key=lambda each: (each[0] or 0, each[1]))
-        left = options.cases
+        remaining = options.cases
         for size, number in chosen:
             row, name = self._rows[number], f"case {number}"
             if size is not None and size > options.cap_bytes:
                 yield ReferenceCase(name, None, None, outcome="too large")
                 continue
-            if left == 0:
+            if remaining == 0:
                 yield ReferenceCase(name, None, None, outcome="not run")
                 continue
             torch.manual_seed(options.seed)
@@ -94,11 +94,11 @@ class NpuKernelBenchTask:
             cpu, task = torch.device("cpu"), self._folder.parent.name
             inputs = called(task, self._inputs, "get_inputs", row, device=cpu)
             made_with = called(task, self._inputs, "get_init_inputs", row, device=cpu)
-            given = copied(inputs)
+            copies = copied(inputs)
             model = called(task, self._module, "Model", *copied(made_with))
-            expected = called(task, model, "Model.forward", *given)
-            left -= 1
-            keeps = same(given, inputs)
+            expected = called(task, model, "Model.forward", *copies)
+            remaining -= 1
+            keeps = same(copies, inputs)
             yield ReferenceCase(name, inputs, expected, made_with, keeps_inputs=keeps)
 
     def _bytes(self, row: Any) -> int | None:
@@ -106,8 +106,8 @@ class NpuKernelBenchTask:
         import torch
 
         try:
-            given = self._inputs.get_inputs(row, device=torch.device("meta"))
-            sizes = [t.numel() * t.element_size() for _, t in leaves(given) if hasattr(t, "numel")]
+            inputs = self._inputs.get_inputs(row, device=torch.device("meta"))
+            sizes = [t.numel() * t.element_size() for _, t in leaves(inputs) if hasattr(t, "numel")]
         except Exception:  # noqa: BLE001 - the task's own code, which may need values
             return None
         return max(sizes, default=0)
@@ -125,14 +125,14 @@ class NpuKernelBenchTask:
         usual = close(_listed(wanted)[: count or 1], found[:count], _LIMIT, _LIMIT, either=True)
         if not count:
             return usual
-        own = getattr(self._inputs, "custom_check_precision", None)
-        rule = RULE if own is None else OWN_RULE
+        check = getattr(self._inputs, "custom_check_precision", None)
+        rule = RULE if check is None else OWN_RULE
         try:
             with torch.no_grad():
-                if own is None:
+                if check is None:
                     accurate = _all_near(wanted, found, _LIMIT, _LIMIT)
                 else:
-                    accurate = own(row, wanted, whole)[0]
+                    accurate = check(row, wanted, whole)[0]
         except (RuntimeError, IndexError):  # of tensors whose shapes do not fit each other
             if not usual.reason:
                 raise

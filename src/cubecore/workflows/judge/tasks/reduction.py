@@ -173,10 +173,10 @@ class _Search:
     def _leading(self, values: Sequence[int]) -> set[int]:
         """Return the sites that the first number of the first input follows."""
         if self._rows is None:
-            own = self.cost(values)
+            cost = self.cost(values)
             halved = ([*values[:n], value // 2, *values[n + 1 :]] for n, value in enumerate(values))
             costs = [self.cost(each) for each in halved]
-            first = own.shapes[0][:1] if own is not None and own.shapes else ()
+            first = cost.shapes[0][:1] if cost is not None and cost.shapes else ()
             self._rows = {n for n, c in enumerate(costs) if c and c.shapes[0][:1] != first}
         return self._rows
 

@@ -59,8 +59,8 @@ class _Arrays:
 
     def __init__(self, task: JudgeTask) -> None:
         try:
-            with np.load(task.path, allow_pickle=False) as held:
-                arrays = {name: held[name] for name in held.files}
+            with np.load(task.path, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
         except (OSError, ValueError, KeyError, EOFError) as error:
             raise unable(str(task.path), f"cannot read {task.path.name}: {error}") from None
         self._inputs = {n: a for n, a in arrays.items() if not n.startswith(_EXPECTED)}
@@ -100,9 +100,9 @@ class _Function:
             if not isinstance(inputs, Mapping):
                 need = "return the inputs by name, as {'x': x}"
                 raise refuse(f"{self._shown}: inputs", need, type(inputs).__name__)
-            given = _copied(inputs)
-            expected = self._module.reference(**given)
-            keeps = same(given, inputs)
+            copies = _copied(inputs)
+            expected = self._module.reference(**copies)
+            keeps = same(copies, inputs)
             named = self._named(expected)
             yield ReferenceCase(f"case {number}", dict(inputs), named, keeps_inputs=keeps)
 

@@ -22,13 +22,13 @@ class ProgramFiles(dict[str, Array]):
     said: str = ""
 
     @staticmethod
-    def of(files: Mapping[str, Array], told: JsonMapping) -> "ProgramFiles":
-        """Return the files of a program that ended as `told` has it."""
-        left = ProgramFiles(files)
-        left.code, left.said = int(told["code"]), str(told["said"])
-        return left
+    def of(files: Mapping[str, Array], record: JsonMapping) -> "ProgramFiles":
+        """Return the files of a program that ended as `record` has it."""
+        program = ProgramFiles(files)
+        program.code, program.said = int(record["code"]), str(record["said"])
+        return program
 
-    def told(self) -> Json:
+    def to_json(self) -> Json:
         """Return how the program ended, as JSON."""
         return {"code": self.code, "said": self.said}
 

@@ -59,8 +59,8 @@ class SampleTask:
 
     def cases(self, options: JudgeOptions) -> Iterator[ReferenceCase]:
         """Yield the one case, drawn with the seed."""
-        with tempfile.TemporaryDirectory(prefix="cubecore-data-") as held:
-            build = self._copied(Path(held))
+        with tempfile.TemporaryDirectory(prefix="cubecore-data-") as scratch:
+            build = self._copied(Path(scratch))
             for step in self._sample.makers:
                 _, script, *words = step
                 seeded = (sys.executable, "-c", _SEEDED, str(options.seed), script, *words)
@@ -105,8 +105,8 @@ class SampleTask:
             return Compared(WRONG, _RULE, 0.0, 0.0, reason=reason)
         if not self._sample.checks:
             return self._by_itself(got)
-        with tempfile.TemporaryDirectory(prefix="cubecore-data-") as held:
-            build = self._copied(Path(held))
+        with tempfile.TemporaryDirectory(prefix="cubecore-data-") as scratch:
+            build = self._copied(Path(scratch))
             for files in (case.inputs, got, case.expected):
                 _write(files, build)
             for step in self._sample.checks:
@@ -142,9 +142,9 @@ class SampleTask:
                     return Compared(WRONG, _RULE, near.atol, near.rtol, output=number, **figures)
         return Compared(WRONG, _RULE, 0.0, 0.0, reason=said)
 
-    def _copied(self, held: Path) -> Path:
+    def _copied(self, scratch: Path) -> Path:
         """Copy the sample's files, and return the folder that its steps run in."""
-        root = held / self._sample.root.name
+        root = scratch / self._sample.root.name
         skipped = shutil.ignore_patterns("build", "input", "output")
         shutil.copytree(self._sample.root, root, ignore=skipped)
         build = root / "build"

@@ -78,10 +78,10 @@ def _uniform(torch: Any, fill: Any) -> Any:
     return filled
 
 
-def copied(given: Any) -> Any:
+def copied(value: Any) -> Any:
     """Return a value with tensors of its own."""
-    if isinstance(given, dict):
-        return {key: copied(each) for key, each in given.items()}
-    if isinstance(given, (list, tuple)):
-        return type(given)(copied(each) for each in given)
-    return given.clone() if hasattr(given, "clone") else given
+    if isinstance(value, dict):
+        return {key: copied(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(copied(each) for each in value)
+    return value.clone() if hasattr(value, "clone") else value

@@ -82,10 +82,10 @@ class TorchTask:
         model = self._called(module, "Model", *copied(made_with))
         torch.manual_seed(options.seed)
         for number, inputs in enumerate(self._groups(options.cases)):
-            given = copied(list(inputs))
+            copies = copied(list(inputs))
             with torch.no_grad():
-                expected = self._called(model, "Model.forward", *given)
-            name, keeps = f"case {number}", same(given, list(inputs))
+                expected = self._called(model, "Model.forward", *copies)
+            name, keeps = f"case {number}", same(copies, list(inputs))
             yield ReferenceCase(name, list(inputs), expected, made_with, keeps_inputs=keeps)
 
     def _called(self, owner: object, name: str, *arguments: Any) -> Any:
@@ -96,11 +96,11 @@ class TorchTask:
             return []
         return self._listed("get_init_inputs", self._called(module, "get_init_inputs"))
 
-    def _listed(self, name: str, given: Any) -> list[Any]:
-        if not isinstance(given, (list, tuple)):
+    def _listed(self, name: str, value: Any) -> list[Any]:
+        if not isinstance(value, (list, tuple)):
             what = f"{self._task.path.name}: {name}"
-            raise refuse(what, "return a list", type(given).__name__)
-        return list(given)
+            raise refuse(what, "return a list", type(value).__name__)
+        return list(value)
 
     def _reduced(self, sizes: TaskSizes, options: JudgeOptions) -> Iterator[ReferenceCase]:
         """Yield a case with odd tails, and one with the remainders of the task's own sizes."""
@@ -112,9 +112,9 @@ class TorchTask:
         for name, values, cost in variants[-options.cases :]:
             if not values:
                 continue
-            told = {"variant": name, "numbers": task.changed(values), **cost}
+            sizes_record = {"variant": name, "numbers": task.changed(values), **cost}
             if cost["bytes"] > MOST_BYTES or cost["operations"] > MOST_OPERATIONS:
-                yield ReferenceCase(name, None, None, outcome=TOO_LARGE, sizes=told)
+                yield ReferenceCase(name, None, None, outcome=TOO_LARGE, sizes=sizes_record)
                 continue
             module = task.made(values)
             made_with = list(getattr(module, "get_init_inputs", list)())
@@ -122,11 +122,13 @@ class TorchTask:
             model = module.Model(*copied(made_with))
             torch.manual_seed(options.seed)
             inputs = list(module.get_inputs())
-            given = copied(inputs)
+            copies = copied(inputs)
             with torch.no_grad():
-                expected = model(*given)
-            keeps = same(given, inputs)
-            yield ReferenceCase(name, inputs, expected, made_with, keeps_inputs=keeps, sizes=told)
+                expected = model(*copies)
+            keeps = same(copies, inputs)
+            yield ReferenceCase(
+                name, inputs, expected, made_with, keeps_inputs=keeps, sizes=sizes_record
+            )
 
     def sized(self) -> ReferenceCase:
         """Return the task's own sizes as a case: its tensors have shapes and types alone."""
@@ -142,8 +144,8 @@ class TorchTask:
 
         try:
             with torch.device("meta"):
-                given = self._module.get_inputs()
-            tensors = [leaf for _, leaf in leaves(given) if hasattr(leaf, "element_size")]
+                inputs = self._module.get_inputs()
+            tensors = [leaf for _, leaf in leaves(inputs) if hasattr(leaf, "element_size")]
         except Exception:  # noqa: BLE001 - the task's own code, which may need values
             return False
         sizes = (t.numel() * t.element_size() for t in tensors)

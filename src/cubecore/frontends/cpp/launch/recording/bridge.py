@@ -70,11 +70,17 @@ HostAnswer = Callable[[HostQuestion], int | bytes]
 """Answers a question of host code: with a number, or with bytes for the address `a`."""
 
 
-class Bridge:
-    """The runtime of one launch or program, in the process that runs it."""
+def _no_host(_: HostQuestion) -> int:
+    """Refuse what a kernel asks as host code would."""
+    raise unable("the kernel", "the kernel, or a variable's initialiser, calls a host function")
 
-    def __init__(self, child: Child, names: Names | None = None) -> None:
-        self._child, self._names = child, names
+
+class Bridge:
+    """The runtime of a launch or program in its process; `host` takes what host code asks."""
+
+    def __init__(self, child: Child, host: HostAnswer = _no_host) -> None:
+        self._child, self._host = child, host
+        self._names: Names | None = None
         self._patterns: BlockPatterns | None = None
         self._cores: list[NativeCore] = []
         self._requests: MatmulRequests | None = None
@@ -85,7 +91,6 @@ class Bridge:
         self._reads: ScalarReads | None = None
         self._stacks = Stacks()
         self._constants: dict[tuple[Path, int], int] = {}
-        self._host: HostAnswer = _no_host
 
     def go_ahead(self, gm: DeviceMemory, *, ahead: bool) -> None:
         """Open the pages of a launch's arrays to pointers, and no others.
@@ -131,32 +136,20 @@ class Bridge:
         """Return the same launch in the library of the other part, 0 if it has none."""
         return self._child.tell(Commands.PAIRED, words(entry)).word()
 
-    def symbol(self, library: Path, name: str, answer: HostAnswer) -> int:
-        """Return the address of a symbol; `answer` takes what initialisers of variables ask.
-
-        Raises
-        ------
-        CubecoreError
-            If the library does not load.
-        """
-        self._host = answer
-        return self._child.symbol(library, name, answer_host=self._hosted)
-
-    def start(self, program: int, given: Sequence[bytes], answer: HostAnswer) -> int:
-        """Run a host program's main; `answer` takes what it asks.
+    def start(self, program: int, given: Sequence[bytes]) -> int:
+        """Run a host program's main; return its code.
 
         Raises
         ------
         KernelError
             If one of the program's kernels fails.
         """
-        self._host = answer
         message = self._child.ask(Commands.START, words(program, len(given)), *map(text, given))
         while message.what == Asks.HOST:
-            message = self._hosted(message)
+            message = self.hosted(message)
         return message.word()
 
-    def _hosted(self, message: Message) -> Message:
+    def hosted(self, message: Message) -> Message:
         """Answer host code; return the next message."""
         asked = HostQuestion(
             message.word(), message.word(), message.word(), message.said(), *_words(message, 2)
@@ -204,7 +197,7 @@ class Bridge:
                 self._take_workspaces(handle, message, launch.gm_base)
                 break
             if message.what == Asks.HOST:
-                message = self._hosted(message)
+                message = self.hosted(message)
                 continue
             answer = self._answers[message.what](self, native_core, message) or b""
             message = child.ask(Commands.ANSWER, words(number), answer)
@@ -471,11 +464,6 @@ class Bridge:
 def _words(message: Message, count: int) -> list[int]:
     """Return the next words of a message."""
     return [message.word() for _ in range(count)]
-
-
-def _no_host(_: HostQuestion) -> int:
-    """Refuse what a kernel asks as host code would."""
-    raise unable("the kernel", "the kernel calls a function of the host")
 
 
 def _decoded(message: Message) -> tuple[list[Any], dict[str, Any]]:
