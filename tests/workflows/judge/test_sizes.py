@@ -157,6 +157,8 @@ def test_only_what_sampled_blocks_wrote_is_compared():
     mask = np.repeat([True, True, False, False], 4)
     assert filled([got], [expected], [mask])[0].tolist() == [1, 2, 3, 4]
     assert filled([got[:2]], [expected], [mask[:8]])[0].tolist() == [1, 2]
+    # Blocks that stored nothing say nothing.
+    assert filled([got], [expected], [np.zeros(16, np.bool_)])[0].tolist() == [1, 2, 9, 9]
 
 
 def test_some_cores_of_a_launch_are_its_first_and_its_last():
@@ -190,6 +192,26 @@ def test_a_launch_of_some_blocks_writes_theirs_alone():
     assert (z.reshape(40, -1)[written] == 2 * x.reshape(40, -1)[written]).all()
 
 
+def test_bytes_that_blocks_store_from_uninitialised_memory_are_theirs():
+    @cubecore.kernel(outputs=("z",))
+    def careless(core, z):
+        a = core.ubuf("float", 64)
+        core.asc_copy_ub2gm(z + 64 * core.asc_get_block_idx(), a, 256)
+
+    z = np.zeros(40 * 64, np.float32)
+    session = ScriptSession(sampled=3, keeps_arrays=True)
+    with session.collecting():
+        run = careless[40](z)
+    assert not run.written("z").any()
+    (mask,) = masks_of(session, [z])
+    stored = mask.reshape(40, -1)
+    assert np.flatnonzero(stored.any(axis=1)).tolist() == [0, 1, 18, 19, 38, 39]
+    assert stored.all(axis=1).sum() == 6
+    (result,) = filled([z], [np.ones_like(z)], [mask])
+    assert np.isnan(result.reshape(40, -1)[0]).all()
+    assert (result.reshape(40, -1)[2] == 1).all()
+
+
 @needs_compiler
 @with_torch
 def test_a_kernel_for_one_shape_is_judged_at_it(tmp_path, monkeypatch):
@@ -202,7 +224,8 @@ def test_a_kernel_for_one_shape_is_judged_at_it(tmp_path, monkeypatch):
     only = LAUNCH.replace(limit, checked).replace(*SHAPES)
     model = f"{LAUNCH_MODEL}\n    def __init__(self, groups):\n        super().__init__()\n"
     none = LAUNCH.replace(limit, f'TORCH_CHECK(false, "for no shape"); {limit}').replace(*SHAPES)
-    for name, text in (("any", LAUNCH), ("only", only), ("none", none)):
+    bare = only.replace("DataCopy(a, gx, 256);", "")
+    for name, text in (("any", LAUNCH), ("only", only), ("none", none), ("bare", bare)):
         sources = [
             {"path": "k.cpp", "content": text},
             {"path": "model_new.py", "content": model},
@@ -216,6 +239,10 @@ def test_a_kernel_for_one_shape_is_judged_at_it(tmp_path, monkeypatch):
     assert narrow["task"]["sizes"]["policy"] == "full, sampled blocks"
     assert [each["outcome"] for each in narrow["cases"]] == ["refused", "refused", "right"]
     assert narrow["cases"][-1]["shapes"] == [[128, 32, 64], [128, 32, 64]]
+    # What some blocks store from uninitialised memory is wrong, as it is by all.
+    careless = cli("judge", "bare.json", *words).json
+    assert [each["outcome"] for each in careless["cases"]] == ["refused", "refused", "wrong"]
+    assert careless["task"]["sizes"]["policy"] == "full"
     # What is refused for any shape is not run at the full one.
     refused = cli("judge", "none.json", *words).json
     assert [each["outcome"] for each in refused["cases"]] == ["refused", "refused"]

@@ -16,12 +16,18 @@ def private_memory(_: Sequence[int]) -> GlobalMemory:
 
 
 def allocated(
-    gm: GlobalMemory, hosts: Sequence[HostTensor], outputs: Iterable[str], scratch: Iterable[str]
+    gm: GlobalMemory,
+    hosts: Sequence[HostTensor],
+    outputs: Iterable[str],
+    scratch: Iterable[str],
+    *,
+    notes_stores: bool = False,
 ) -> dict[str, tuple[HostTensor, GlobalTensor]]:
     """Return the tensors by name, each on the host and in global memory.
 
     `outputs` and `scratch` name those that the kernel finds unwritten. An array that is given twice
-    has one global tensor; it holds what the array holds, unless both are outputs.
+    has one global tensor; it holds what the array holds, unless both are outputs. With
+    `notes_stores` those tensors note which bytes instructions write.
 
     Raises
     ------
@@ -38,7 +44,9 @@ def allocated(
         if tensor is None and host.at in read:
             tensor = gm.allocate_from(host.name, host.raw, stays=True)
         elif tensor is None:
-            tensor = gm.allocate(host.name, host.raw.size, scratch=host.name in alone)
+            is_alone = host.name in alone
+            size = host.raw.size
+            tensor = gm.allocate(host.name, size, scratch=is_alone, notes_stores=notes_stores)
         made[host.name] = host, tensor
     return made
 

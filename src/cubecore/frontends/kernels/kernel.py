@@ -458,11 +458,13 @@ def ready_launch(
         elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
             given[name] = RuntimeInt(int(value), f"the argument {name}")
     gm = memory([host.raw.size for host in hosts])
-    tensors = allocated(gm, hosts, device_kernel.outputs, device_kernel.scratch)
+    sampled = 0 if session is None else session.sampled
+    names = device_kernel.outputs, device_kernel.scratch
+    tensors = allocated(gm, hosts, *names, notes_stores=sampled > 0)
     name, kind, turns = device_kernel.name, device_kernel.kind, device_kernel.turns
     cores = tuple(launch_cores(name, kind, blocks, chip, turns=turns))
-    if session is not None and session.sampled:
-        cores = sampled_cores(cores, session.sampled)
+    if sampled:
+        cores = sampled_cores(cores, sampled)
     issues = Issues(options.limit, known_calls(device_kernel.function, chip, traced=options.trace))
     debugger = None if session is None else session.debugger
     return ReadyLaunch(

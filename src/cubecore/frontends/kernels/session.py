@@ -192,12 +192,41 @@ class KernelRun(Presented):
             If the kernel has no such array, or began with its contents: `outputs` and `scratch`
             name those that begin uninitialised.
         """
+        return np.asarray(self._fresh(name).buffer.valid != 0)
+
+    def stored(self, name: str) -> NDArray[np.bool_]:
+        """Return which bytes of an output or a workspace the launch has stored to.
+
+        Those count that were copied from uninitialised memory, where stores are noted: in C++, and
+        where some blocks alone have run.
+
+        Parameters
+        ----------
+        name : str
+            The parameter of the kernel.
+
+        Returns
+        -------
+        array of bool
+            A mark for each byte, in the array's order.
+
+        Raises
+        ------
+        RequestError
+            As `written` does.
+        """
+        tensor = self._fresh(name)
+        valid = np.asarray(tensor.buffer.valid != 0)
+        return valid if tensor.issued is None else valid | tensor.issued.marked(0, valid.size)
+
+    def _fresh(self, name: str) -> GlobalTensor:
+        """Return the tensor of an array that began uninitialised."""
         tensors = {host.name: tensor for host, tensor in self.tensors}
         fresh = [n for n, tensor in tensors.items() if n in self.unwritten or tensor.scratch]
         if name not in fresh:
             need = f"name an array that began uninitialised ({', '.join(fresh) or 'none'})"
             raise refuse("name", need, name, did_you_mean(name, fresh))
-        return np.asarray(tensors[name].buffer.valid != 0)
+        return tensors[name]
 
     def to_json(self) -> Json:
         """Return the launch as JSON.

@@ -192,10 +192,21 @@ class GlobalMemory:
             tensor.buffer.marks.whole = False
 
     def allocate(
-        self, name: str, size_bytes: int, *, zeroed: bool = False, scratch: bool = False
+        self,
+        name: str,
+        size_bytes: int,
+        *,
+        zeroed: bool = False,
+        scratch: bool = False,
+        notes_stores: bool = False,
     ) -> GlobalTensor:
-        """Return a new tensor, 512-byte aligned: uninitialised, or all 0."""
-        tensor = self._entered(name, None, size_bytes, scratch=scratch)
+        """Return a new tensor, 512-byte aligned: uninitialised, or all 0.
+
+        With `notes_stores` it notes the bytes that instructions write, as all tensors do of memory
+        that pointers store to.
+        """
+        notes = IssuedBytes if notes_stores else None
+        tensor = self._entered(name, None, size_bytes, scratch=scratch, notes=notes)
         if zeroed:
             tensor.buffer.data[:], tensor.buffer.valid[:] = 0, 1
             tensor.buffer.marks.whole = self.fillings is None

@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cubecore.chips import chip as chip_named
 from cubecore.chips.catalog import default_chip_of
@@ -163,6 +164,9 @@ class Memory(Protocol):
     def bytes_at(self, address: int, count: int) -> MemoryBuffer:
         """Return bytes of its device memory with the map of what was written there."""
 
+    def stored_at(self, address: int, count: int) -> NDArray[np.bool_]:
+        """Return which of these bytes were stored to, from initialised memory or not."""
+
 
 class Caller(Protocol):
     """The caller of a binding's function, and runs the operators that it calls."""
@@ -264,6 +268,15 @@ class _Program:
         return MemoryBuffer.over(
             held.data[start : start + count], held.valid[start : start + count]
         )
+
+    def stored_at(self, address: int, count: int) -> NDArray[np.bool_]:
+        """Return which of these bytes were stored to, from initialised memory or not."""
+        valid = np.asarray(self.bytes_at(address, count).valid != 0)
+        tensor = self._gm.at(address - self._base)
+        if tensor is None or tensor.issued is None:
+            return valid
+        start = address - self._base - tensor.address
+        return valid | tensor.issued.marked(start, start + count)
 
     def allocate(self, size: int) -> int:
         """Return the address of new memory of the device; 0 for none."""

@@ -26,7 +26,7 @@ from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
 from cubecore.frontends.cpp.toolchain.cache import digest, filled, folder, scratch_folder, used
 from cubecore.frontends.cpp.toolchain.compiler import compiler
 from cubecore.frontends.cpp.toolchain.generated.header_folder import headers
-from cubecore.frontends.kernels.session import is_blank
+from cubecore.frontends.kernels.session import current_session, is_blank
 
 HEADERS = (
     *("torch/extension.h", "torch/torch.h", "torch/all.h", "torch/library.h", "torch/script.h"),
@@ -255,7 +255,7 @@ class _Call:
         if is_blank():
             self.result = BindingResult(_sized(value))
             return
-        written = tuple(np.asarray(view.valid != 0) for view in _views(value))
+        written = tuple(self._marks(memory, view) for view in _views(value))
         for array, address in self.given:
             if not address:
                 continue
@@ -265,11 +265,19 @@ class _Call:
                 array[...] = left
         self.result = BindingResult(_copied(value), written)
 
+    def _marks(self, memory: Memory, view: "_View") -> NDArray[np.bool_]:
+        """Return which bytes of a result were written; where some blocks ran, stored to at all."""
+        session = current_session()
+        if session is None or not session.sampled or not view.address:
+            return np.asarray(view.valid != 0)
+        return memory.stored_at(view.address, view.valid.size)
+
 
 @dataclass(eq=False, slots=True)
 class _View:
-    """A tensor of the program: a view of its memory, and the map of what was written there."""
+    """A tensor of the program at an address: a view of its memory, and what was written there."""
 
+    address: int
     array: Array
     valid: NDArray[np.uint8]
 
@@ -318,9 +326,10 @@ class _Reader:
         held = self.memory.bytes_at(address, size) if size else None
         try:
             if held is None:
-                return _View(np.zeros(shape, dtype), np.zeros(0, np.uint8))
+                return _View(0, np.zeros(shape, dtype), np.zeros(0, np.uint8))
             raw = held.data[: size - size % dtype.itemsize].view(dtype)
-            return _View(np.lib.stride_tricks.as_strided(raw, shape, strides), held.valid)
+            array = np.lib.stride_tricks.as_strided(raw, shape, strides)
+            return _View(address, array, held.valid)
         except ValueError:  # sizes that overflow are often those of freed memory: not told
             sentence = f"the binding has a tensor of {rank} axes, whose bytes cannot be counted"
             raise unable("the binding", sentence) from None

@@ -64,9 +64,10 @@ def masks_of(session: ScriptSession, got: Any) -> list[Array]:
     is run by all blocks.
     """
     runs = session.runs
-    masks = session.returned or [run.written(name) for run in runs for name in run.unwritten]
-    # A mask is bytes that are initialised in the kernel's output; a binding's results have masks of
-    # their own, whose order is that of the calls and not of the results.
+    masks = session.returned or [run.stored(name) for run in runs for name in run.unwritten]
+    # A mask is bytes that the blocks stored to, also from uninitialised memory: such a result is
+    # wrong. A binding's results have masks of their own, whose order is that of the calls and not
+    # of the results.
     found: list[Array] = []
     for _, leaf in leaves(got):
         array = plain(leaf)
@@ -83,7 +84,8 @@ def filled(got: Any, expected: Any, masks: Sequence[Array]) -> Any:
 
 
 def _filled(got: Array, expected: Array, mask: Array) -> Array:
-    if got.shape != expected.shape or got.dtype != expected.dtype:
+    # Blocks that stored nothing say nothing of a result: it is compared as it is, and all run.
+    if got.shape != expected.shape or got.dtype != expected.dtype or not mask.any():
         return got
     raw = np.ascontiguousarray(got).reshape(-1).view(np.uint8)
     wanted = np.ascontiguousarray(expected).reshape(-1).view(np.uint8)

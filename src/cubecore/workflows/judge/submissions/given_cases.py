@@ -122,15 +122,10 @@ def _outputs(expected: Any) -> list[Json]:
 
 def compared_cases(task: JudgeTask, reference: Path, cases: GivenCases, ran: Json) -> Json:
     """Compare what the submission returned with the expected results."""
-    known, folder, records, case_results = (
-        reference_of(task),
-        cases.folder,
-        cases.records,
-        ran["cases"],
-    )
+    known, folder, case_results = reference_of(task), cases.folder, ran["cases"]
     kept = json.loads((reference / "expected.json").read_text("utf-8"))
     compared: list[Json] = []
-    for record, expected, case in zip(records, kept, case_results, strict=False):
+    for record, expected, case in zip(cases.records, kept, case_results, strict=False):
         if case["outcome"]:
             compared.append({"outcome": case["outcome"]})
             continue

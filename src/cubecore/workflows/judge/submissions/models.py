@@ -123,12 +123,15 @@ def _operators(
         places = range(len(arguments) - len(outputs), len(arguments))
         fresh = [n for n, at in zip(outputs, places, strict=True) if unwritten[at]]
         call = project.aclnn(registration.type, arguments, outputs=fresh)
+        session = current_session()
+        sampled = session is not None and session.sampled > 0
         masks: list[NDArray[np.bool_] | None] = [None] * len(arguments)
         for output, at in zip(outputs, places, strict=True):
             if output in fresh and not isinstance(arguments[at], list):
                 kernel_name = call.parameters.get(output, output)
                 if kernel_name in call.launch.unwritten:
-                    masks[at] = call.launch.written(kernel_name)
+                    marks = call.launch.stored if sampled else call.launch.written
+                    masks[at] = marks(kernel_name)
         return masks
 
     return run
