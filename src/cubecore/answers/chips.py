@@ -87,7 +87,7 @@ class ChipList:
     def to_rows(self) -> list[Json]:
         """Return a row for each chip."""
         rows = []
-        for told in (sheet.to_json() for sheet in self.sheets):
-            facts = {name: fact["value"] for name, fact in told["facts"].items()}
-            rows.append({"name": told["name"], "arch": told["arch"], **facts})
+        for row in (sheet.to_json() for sheet in self.sheets):
+            facts = {name: fact["value"] for name, fact in row["facts"].items()}
+            rows.append({"name": row["name"], "arch": row["arch"], **facts})
         return rows

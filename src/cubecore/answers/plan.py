@@ -117,12 +117,12 @@ class TilingPlan(Presented):
             return ()
         product = TimedProduct(self.problem, self.tiling, self.request.chip)
         if self.predicted.limited_by == START_UP:
-            told = reasons_without_line(product, self.predicted.cycles)
+            explained = reasons_without_line(product, self.predicted.cycles)
         else:
-            told = reasons(product, product.line)
-        if any(reason.cause == ROW_STARTS for reason in told):
-            return told
-        return dearest([*told, *self._padded(product)], self.predicted.cycles)
+            explained = reasons(product, product.line)
+        if any(reason.cause == ROW_STARTS for reason in explained):
+            return explained
+        return dearest([*explained, *self._padded(product)], self.predicted.cycles)
 
     @property
     def ties(self) -> int:

@@ -36,9 +36,9 @@ class JudgedError:
 
     def to_json(self) -> Json:
         """Return the error as JSON."""
-        told: Json = {"stage": self.stage, "file": self.file, "line": self.line}
+        record: Json = {"stage": self.stage, "file": self.file, "line": self.line}
         message, _, fix = self.message.partition("; ")
-        return {**told, "message": message, "fix": fix or None, "detail": self.detail or None}
+        return {**record, "message": message, "fix": fix or None, "detail": self.detail or None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,8 +271,8 @@ class Verdict(Presented):
         """The outcome, what is wrong, the cases, the findings, and the predicted time."""
         lines = [f"{self._subject}: {self.headline}"]
         lines += [f"  {error.stage}: {error.message}" for error in self.errors]
-        told = {error.message for error in self.errors}
-        lines += [f"  {case.line}" for case in self.cases if case.why and case.why not in told]
+        messages = {error.message for error in self.errors}
+        lines += [f"  {case.line}" for case in self.cases if case.why and case.why not in messages]
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
         if counts:
             lines.append(f"Cases: {counts}")

@@ -49,12 +49,12 @@ def _run(path: str, words: tuple[str, ...]) -> int:
     for launch in answer.launches:
         if launch.findings:
             title = f"{launch.kernel}[{launch.blocks}] on {launch.chip.name}"
-            told = "\n".join([title, *finding_lines(launch.findings)])
+            shown = "\n".join([title, *finding_lines(launch.findings)])
             if speaks_chinese():
                 from cubecore.cli.zh.translation import translated
 
-                told = translated(told)
-            say(told, to_error=True)
+                shown = translated(shown)
+            say(shown, to_error=True)
     if report is not None and answer.launches and not answer.findings:
         from cubecore.workflows.scripts.script import times_of
 

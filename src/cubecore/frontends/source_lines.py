@@ -35,8 +35,8 @@ def source_lines(
         where = known.get(id(line.location), line.location)
         path = None if where is None else (where, where.call, where.callers)
         text = "" if where is None else _text(where, script, texts)
-        told = replace(line, location=where, text=text)
-        merged[path] = _together(merged[path], told) if path in merged else told
+        located = replace(line, location=where, text=text)
+        merged[path] = _together(merged[path], located) if path in merged else located
     return tuple(_busiest_first(merged.values()))
 
 

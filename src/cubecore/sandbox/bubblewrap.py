@@ -57,9 +57,9 @@ def bubblewrap_box(view: BoxView) -> Bubblewrap:
         raise NoBoxError("bubblewrap is not installed", "install the package bubblewrap")
     held: list[int] = []
     try:
-        info, told = os.pipe()
-        held += [info, told]
-        words = [path, *_apart(held), "--die-with-parent", "--info-fd", str(told)]
+        info, info_end = os.pipe()
+        held += [info, info_end]
+        words = [path, *_apart(held), "--die-with-parent", "--info-fd", str(info_end)]
         words += ["--seccomp", str(_file_of(program(), held)), *_mounts(view)]
         running = subprocess.Popen(  # noqa: S603 - bubblewrap
             [*words, "--", "/usr/bin/env", "sh", "-c", _HELD],

@@ -58,12 +58,12 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
     from cubecore.isa.declare.not_modelled import why_not
     from cubecore.machine.finding_kinds import KINDS
 
-    if (told := _of_several_instructions(name)) is not None:
-        return told
+    if (explanation := _of_several_instructions(name)) is not None:
+        return explanation
     if called := _called(lambda spelling: spelling == name):
         return _about_instruction(name, called, target)
-    if (told := _register(name)) is not None:
-        return told
+    if (explanation := _register(name)) is not None:
+        return explanation
     if (reason := why_not(name)) is not None:
         text = f"{name}: not modelled\n\n{reason}\n"
         return Explanation(name, "not modelled", text)
@@ -72,12 +72,12 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
         return Explanation(field, "field", _about_field(field))
     if name.lower() in KINDS:
         return Explanation(name.lower(), "finding", _about_finding(name.lower()))
-    if (told := _word(name) or _kernel_rule(name.lower())) is not None:
-        return told
+    if (explanation := _word(name) or _kernel_rule(name.lower())) is not None:
+        return explanation
     if called := _called(lambda spelling: spelling.lower() == name.lower()):
         return _about_instruction(called[0].name, called, target)
-    if (told := _operator(name.lower()) or _name_of_api(name) or _change(name)) is not None:
-        return told
+    if (explanation := _operator(name.lower()) or _name_of_api(name) or _change(name)) is not None:
+        return explanation
     raise _unknown(name)
 
 
@@ -121,8 +121,8 @@ def _of_several_instructions(name: str) -> Explanation | None:
 
     for dialect, named in (("cpp", class_api.named), ("tik", tik_api.named)):
         called = class_api.instructions_called(dialect, name)
-        if len({cls for _, cls in called}) > 1 and (told := named(called[0][0])) is not None:
-            return told
+        if len({cls for _, cls in called}) > 1 and (explanation := named(called[0][0])) is not None:
+            return explanation
     return None
 
 

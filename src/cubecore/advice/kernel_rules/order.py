@@ -53,11 +53,11 @@ def one_buffer(case: KernelCase) -> Iterator[Cause]:
     flags = [flag for pair in chosen for flag in dict.fromkeys(map(_raising, waits[pair]))]
     first = max(chosen, key=lambda pair: stalled[pair])
     where = max(waits[first], key=lambda leaf: leaf.count).location
-    told = ", ".join(
+    listed = ", ".join(
         f"{dst} {stalled[src, dst]:,} cycles for {src}" for src, dst in chosen if stalled[src, dst]
     )
     only = "the only buffer" if len(flags) == len(chosen) else "a buffer"
-    text = f"pipes wait for others to leave {only}: {told}"
+    text = f"pipes wait for others to leave {only}: {listed}"
     better = with_programs(case.launch, lambda program: with_tokens(program, flags, where))
     yield Cause(where, text, better, "one buffer more")
 

@@ -139,8 +139,8 @@ class JudgedBatch(Presented):
         if not self.judged:
             return f"nothing new to judge; {reused} reused"
         rate = 60 * self.judged / self.wall_s
-        told = f"{self.judged:,} judged in {self.wall_s:.1f} s, {rate:.1f} a minute"
-        return told if self.judged == len(self.requests) else f"{told}; {reused} reused"
+        text = f"{self.judged:,} judged in {self.wall_s:.1f} s, {rate:.1f} a minute"
+        return text if self.judged == len(self.requests) else f"{text}; {reused} reused"
 
     @property
     def text(self) -> str:

@@ -141,8 +141,8 @@ def _finding_line(line: str) -> str:
         said = sentence("findings", text)
         if said == text:
             return line
-        told = _framed("{text} ({count} times; {core})", text=said, count=count, core=core)
-        return f"{indent}{kind}: {told}"
+        framed = _framed("{text} ({count} times; {core})", text=said, count=count, core=core)
+        return f"{indent}{kind}: {framed}"
     if (match := _LAUNCH_FINDING.fullmatch(line)) and _is_kind(match[2]):
         indent, kind, text = match.groups()
         return f"{indent}{kind}: {sentence('findings', text)}"

@@ -105,8 +105,8 @@ class _Causes:
         if not numbers:
             return finding
         note = notes[min(numbers)]
-        told = f"; the note {note.id} at {note.location.file}:{note.location.line} says why"
-        return replace(finding, text=finding.text + told)
+        reference = f"; the note {note.id} at {note.location.file}:{note.location.line} says why"
+        return replace(finding, text=finding.text + reference)
 
     def _order(self) -> list[int]:
         """Return the findings that may be causes, those before others that name a call's error."""

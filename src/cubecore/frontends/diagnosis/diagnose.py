@@ -10,8 +10,8 @@ from cubecore.machine.sanitize.findings import SanitizerFinding
 
 def diagnosed(words: SourceWords) -> tuple[SanitizerFinding, ...]:
     """Return the findings of a launch with their texts, their blocks and their causes."""
-    told = [
+    sentences = [
         replace(finding, text=sentence(finding, words), block=words.blocks_of(finding.core))
         for finding in words.findings
     ]
-    return with_causes(told, words)
+    return with_causes(sentences, words)

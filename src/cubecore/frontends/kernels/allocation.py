@@ -20,14 +20,11 @@ def allocated(
     hosts: Sequence[HostTensor],
     outputs: Iterable[str],
     scratch: Iterable[str],
-    *,
-    notes_stores: bool = False,
 ) -> dict[str, tuple[HostTensor, GlobalTensor]]:
     """Return the tensors by name, each on the host and in global memory.
 
     `outputs` and `scratch` name those that the kernel finds unwritten. An array that is given twice
-    has one global tensor; it holds what the array holds, unless both are outputs. With
-    `notes_stores` those tensors note which bytes instructions write.
+    has one global tensor; it holds what the array holds, unless both are outputs.
 
     Raises
     ------
@@ -44,9 +41,7 @@ def allocated(
         if tensor is None and host.at in read:
             tensor = gm.allocate_from(host.name, host.raw, stays=True)
         elif tensor is None:
-            is_alone = host.name in alone
-            size = host.raw.size
-            tensor = gm.allocate(host.name, size, scratch=is_alone, notes_stores=notes_stores)
+            tensor = gm.allocate(host.name, host.raw.size, scratch=host.name in alone)
         made[host.name] = host, tensor
     return made
 

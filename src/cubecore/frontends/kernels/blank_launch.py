@@ -125,9 +125,9 @@ def _overflows(chip: Chip, core: Recorder) -> Iterator[SanitizerFinding]:
                 continue
             at = addresses[begins[issues] + number]
             worst = int(at.argmax())
-            told = _overflow(chip, template, used, int(at[worst]))
-            if told is not None:
-                kind_of, claim = told
+            overflow = _overflow(chip, template, used, int(at[worst]))
+            if overflow is not None:
+                kind_of, claim = overflow
                 where = core.where(int(issues[worst]))
                 name = template.name
                 yield SanitizerFinding(kind_of, str(claim), name, where, str(core.id), claim=claim)

@@ -459,8 +459,9 @@ def ready_launch(
             given[name] = RuntimeInt(int(value), f"the argument {name}")
     gm = memory([host.raw.size for host in hosts])
     sampled = 0 if session is None else session.sampled
-    names = device_kernel.outputs, device_kernel.scratch
-    tensors = allocated(gm, hosts, *names, notes_stores=sampled > 0)
+    if sampled and not is_blank():  # what is blank has no contents, and may have terabytes
+        gm.follow_stores()
+    tensors = allocated(gm, hosts, device_kernel.outputs, device_kernel.scratch)
     name, kind, turns = device_kernel.name, device_kernel.kind, device_kernel.turns
     cores = tuple(launch_cores(name, kind, blocks, chip, turns=turns))
     if sampled:

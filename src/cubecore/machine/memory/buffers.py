@@ -171,6 +171,7 @@ class GlobalMemory:
         self, pointers: PointerStores | None = None, space_bytes: int = GM_SPACE_BYTES
     ) -> None:
         self.pointers, self._space_bytes = pointers, space_bytes
+        self._follows_stores = pointers is not None
         self.local_arrays = LocalArrays()
         self.windows = PartnerWindows(self._open_windows)
         self.fillings: FillingTable | None = None
@@ -191,22 +192,15 @@ class GlobalMemory:
         for tensor in self._tensors:
             tensor.buffer.marks.whole = False
 
-    def allocate(
-        self,
-        name: str,
-        size_bytes: int,
-        *,
-        zeroed: bool = False,
-        scratch: bool = False,
-        notes_stores: bool = False,
-    ) -> GlobalTensor:
-        """Return a new tensor, 512-byte aligned: uninitialised, or all 0.
+    def follow_stores(self) -> None:
+        """Note the bytes that instructions write, in tensors from here on."""
+        self._follows_stores = True
 
-        With `notes_stores` it notes the bytes that instructions write, as all tensors do of memory
-        that pointers store to.
-        """
-        notes = IssuedBytes if notes_stores else None
-        tensor = self._entered(name, None, size_bytes, scratch=scratch, notes=notes)
+    def allocate(
+        self, name: str, size_bytes: int, *, zeroed: bool = False, scratch: bool = False
+    ) -> GlobalTensor:
+        """Return a new tensor, 512-byte aligned: uninitialised, or all 0."""
+        tensor = self._entered(name, None, size_bytes, scratch=scratch)
         if zeroed:
             tensor.buffer.data[:], tensor.buffer.valid[:] = 0, 1
             tensor.buffer.marks.whole = self.fillings is None
@@ -240,7 +234,7 @@ class GlobalMemory:
         address, data = self._next, self._filled(self._next, raw, size)
         marks = Marks(scratch=scratch)
         valid = self._map(data.size)
-        if notes is None and self.pointers is not None:
+        if notes is None and self._follows_stores:
             notes = IssuedBytes
         issued = None if notes is None else notes(data.size)
         buffer = MemoryBuffer.over(data[:size], valid[:size], marks)

@@ -99,9 +99,11 @@ class Signals:
             counters = self.signal(core, sync.mode, sync.counter, known)
             if sync.mode not in {TO_ALL, TO_PARTNER}:
                 over = (
-                    told for told, flag in counters if self.count(told, flag) > CROSS_CORE_LIMIT
+                    receiver
+                    for receiver, flag in counters
+                    if self.count(receiver, flag) > CROSS_CORE_LIMIT
                 )
-                passed += [(core, told) for told in over]
+                passed += [(core, receiver) for receiver in over]
         return passed
 
     def missing(self, receiver: CoreId, flag: int) -> list[CoreId]:

@@ -54,8 +54,8 @@ def deadlock(
     if stuck:
         races = (one for one in log if one.check == RACECHECK)
         sentences += [f"{race.id}: {race.message}" for race in islice(races, 1)]
-    told = "; ".join(sentences)
-    return DeadlockError([Violation("every wait", "", told, sentence=f"{head}: {told}")])
+    text = "; ".join(sentences)
+    return DeadlockError([Violation("every wait", "", text, sentence=f"{head}: {text}")])
 
 
 def log_deadlocks(log: FindingLog, standings: Sequence[Standing], *, waits: bool) -> None:

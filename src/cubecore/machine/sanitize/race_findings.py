@@ -82,7 +82,7 @@ def overwritten_finding(gm: GlobalMemory, clash: Clash, core: str) -> tuple[Sani
         finding_access(gm, clash, clash.later, "write", PIPES[clash.later_pipe], core),
         finding_access(gm, clash, reader, "read", PIPES[pipe], core),
     )
-    told = [f"{one.instruction}.{one.operand} ({one.pipe}, {one.location})" for one in accesses]
+    listed = [f"{one.instruction}.{one.operand} ({one.pipe}, {one.location})" for one in accesses]
     shared = f"bytes [{over.start}, {over.end}) of {over.memory}"
     (low, high), (start, end) = clash.arrays
     got = (
@@ -90,8 +90,8 @@ def overwritten_finding(gm: GlobalMemory, clash: Clash, core: str) -> tuple[Sani
         f"[{max(low, start)}, {min(high, end)})"
     )
     message = (
-        f"{told[1]} must not overwrite {shared} before {told[2]} has read the result of {told[0]} "
-        f"there, got {got}; move one of them, as no barrier fixes it"
+        f"{listed[1]} must not overwrite {shared} before {listed[2]} has read the result of "
+        f"{listed[0]} there, got {got}; move one of them, as no barrier fixes it"
     )
     about = f"{over.operand} {lost.instruction} {lost.location} {read.instruction} {read.location}"
     finding = SanitizerFinding("array-overwritten", message, over.instruction, over.location, core)

@@ -261,8 +261,8 @@ def _recording_end(number: int, group: LaneGroup, view: TraceView, hertz: int) -
 
 def _more(segment: Segment) -> Json:
     """Return its line, what an instruction moves and what it waited for, where that is known."""
-    told = {"line": line_of(segment), "operand": segment.operand, "waited_for": segment.cause}
-    return {name: text for name, text in told.items() if text}
+    record = {"line": line_of(segment), "operand": segment.operand, "waited_for": segment.cause}
+    return {name: text for name, text in record.items() if text}
 
 
 def _flows(

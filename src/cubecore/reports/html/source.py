@@ -37,8 +37,8 @@ def _file(name: str, lines: Sequence[LineTime], script: str) -> Json:
     for line in lines:
         if line.location is not None and line.location.callers:
             called = ", ".join(map(str, line.location.callers))
-            told = f"{called}: {line.busy:,} busy cycles"
-            paths.setdefault(line.location.line, []).append(told)
+            title = f"{called}: {line.busy:,} busy cycles"
+            paths.setdefault(line.location.line, []).append(title)
     used = {line.location.line: line for line in by_place(lines) if line.location is not None}
     rows = [_row(n, text, used.get(n), paths.get(n, [])) for n in _shown(used, len(text))]
     return {"file": name, "rows": rows}

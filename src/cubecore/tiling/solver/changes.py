@@ -105,8 +105,10 @@ def changes(case: RuleCase, tiling: TCubeTiling, cycles: int, wanted: FieldLimit
     listed = {n: np.asarray(x).astype(np.int64).tolist() for n, x in table.items()}
     same = {n: getattr(tiling, n) for n in FIELDS}
     tilings = [TCubeTiling(**same | {n: x[i] for n, x in listed.items()}) for i in range(len(rows))]
-    told = [(one, near) for one, near in zip(tilings, likely, strict=True) if one != tiling]
-    return Changes(tuple(one for one, _ in told), tuple(near for _, near in told), len(kept), rough)
+    neighbours = [(one, near) for one, near in zip(tilings, likely, strict=True) if one != tiling]
+    return Changes(
+        tuple(one for one, _ in neighbours), tuple(near for _, near in neighbours), len(kept), rough
+    )
 
 
 def _rough(t: TCubeTiling) -> float:

@@ -154,8 +154,8 @@ def run_sample(
     failed = run.project(root, build) if part is None else run.part(part)
     end, said = failed or ("", "")
     seconds = perf_counter() - begin
-    told = "\n\n".join(run.told)
-    return SampleRun(folder, seconds, end, said, run.findings, told, run.compared)
+    text = "\n\n".join(run.told)
+    return SampleRun(folder, seconds, end, said, run.findings, text, run.compared)
 
 
 @dataclass(eq=False, slots=True)
@@ -251,10 +251,10 @@ def says_wrong(said: str) -> bool:
 def reason_of(step: tuple[str, ...], said: str, code: int) -> str:
     """Return the line of a failed step's output that says why it failed."""
     wrong = _WRONG.search(said) if step[0] not in _BUILDING else None
-    told = [line.replace("\r", "").strip() for line in said.split("\n")]
-    lines = [line for line in told if line]
+    printed = [line.replace("\r", "").strip() for line in said.split("\n")]
+    lines = [line for line in printed if line]
     if wrong is not None:
-        return told[said.count("\n", 0, wrong.start())]
+        return printed[said.count("\n", 0, wrong.start())]
     if step[0] in _BUILDING:
         lines = [line for line in lines if not line.startswith(("make", "gmake", "["))] or lines
         return lines[0] if len(lines) == 1 else _longest_error(lines)

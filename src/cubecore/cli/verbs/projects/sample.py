@@ -26,8 +26,8 @@ def sample(folder: str, timeout: float, verbose: bool) -> int:
     from cubecore.workflows.scripts.sample import run_sample
 
     answer = run_sample(folder, timeout, show=say if verbose else None)
-    told = [] if verbose or not answer.told else [answer.told, ""]
-    text = "\n".join([*told, answer.line])
+    lines = [] if verbose or not answer.told else [answer.told, ""]
+    text = "\n".join([*lines, answer.line])
     if speaks_chinese():
         from cubecore.cli.zh.translation import translated
 

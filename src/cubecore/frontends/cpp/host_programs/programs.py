@@ -313,11 +313,11 @@ class _Program:
         self._gm.settle(tensor, address - self._base, address - self._base + count)
         unwritten = np.flatnonzero(tensor.buffer.valid[start : start + count] == 0)
         if unwritten.size:
-            told = (
+            note = (
                 f"note: aclrtMemcpy copies {plural(unwritten.size, 'byte')} of {tensor.name} to "
                 f"the host that nothing has written, the first at {start + unwritten[0]}"
             )
-            sys.stderr.write(f"{told}{self._why(tensor, start, count)}\n")
+            sys.stderr.write(f"{note}{self._why(tensor, start, count)}\n")
 
     def _why(self, tensor: GlobalTensor, start: int, count: int) -> str:
         """Return which store of the last launch fell short of bytes; nothing of a long one."""

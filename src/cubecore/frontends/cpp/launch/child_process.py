@@ -113,13 +113,13 @@ class Child:
         place = (0, 0) if memory is None else (memory.base, memory.size)
         # In a box nobody outside has a number: its parent's is 0.
         box = current_box()
-        told = (*numbers, *place, MOST_MEMORY, os.getpid() if box is None else 0)
+        start = (*numbers, *place, MOST_MEMORY, os.getpid() if box is None else 0)
         program, library = runtime()
         sys.stdout.flush()
         sys.stderr.flush()
         actions = [(os.POSIX_SPAWN_DUP2, each, each) for each in held]  # they stay open in it
         actions.append((os.POSIX_SPAWN_DUP2, self._errors.source, 2))
-        line = [str(program), str(library), *map(str, told)]
+        line = [str(program), str(library), *map(str, start)]
         try:
             if box is None:
                 self._process = os.posix_spawn(

@@ -107,8 +107,8 @@ class HostCalls:
         workspaces = tuple(int(size) for size in found.get("workspace", ()))
         key, blocks = int(found["key"][0]), int(found["blocks"][0])
         data = bytes.fromhex(found["data"][0])
-        told = [line.split("\t") for line in found.get("template", ())]
-        chosen = next((rest for own, *rest in told if int(own) == key), ["", ""])
+        templates = [line.split("\t") for line in found.get("template", ())]
+        chosen = next((rest for own, *rest in templates if int(own) == key), ["", ""])
         return HostTiling(blocks, key, workspaces, data, found["atomic"] == ["1"], *chosen)
 
     def shapes(self, request: HostRequest) -> list[tuple[int, ...]]:

@@ -82,8 +82,8 @@ def operator_call(
     shapes: list[tuple[int, ...] | None] = [None] * len(places)
     wanted = [o for o in own.outputs if given.get(o.name) is None]
     if wanted:
-        told = tuple(GivenTensor(slot, types[slot].number, ()) for slot, _, _ in places)
-        shapes = _output_shapes(own, calls, inputs, told, attributes)
+        output_tensors = tuple(GivenTensor(slot, types[slot].number, ()) for slot, _, _ in places)
+        shapes = _output_shapes(own, calls, inputs, output_tensors, attributes)
     outputs = []
     for (slot, _, value), shape in zip(places, shapes, strict=True):
         outputs.append(_output(own, own.outputs[slot], slot, types[slot], shape, value))
@@ -249,9 +249,9 @@ def _output_types(
             number = one.types[0]
         numbers.append(number)
     if None in numbers and own.infers_types:
-        told = tuple(GivenTensor(slot, 28, ()) for slot in range(len(own.outputs)))
+        output_tensors = tuple(GivenTensor(slot, 28, ()) for slot in range(len(own.outputs)))
         inputs_told = tuple(each.told for each in inputs)
-        numbers = [*calls.types(HostRequest(own, inputs_told, told, attributes))]
+        numbers = [*calls.types(HostRequest(own, inputs_told, output_tensors, attributes))]
     found = []
     for one, number in zip(own.outputs, numbers, strict=True):
         kind = None if number is None else BY_NUMBER.get(number)
@@ -267,14 +267,14 @@ def _output_shapes(
     own: Registration,
     calls: HostCalls,
     inputs: tuple[GivenArray, ...],
-    told: tuple[GivenTensor, ...],
+    output_tensors: tuple[GivenTensor, ...],
     attributes: tuple[tuple[str, ...], ...],
 ) -> list[tuple[int, ...] | None]:
     by_name = {each.parameter.name: each.array.shape for each in inputs}
-    follow = [by_name.get(own.outputs[each.slot].shape_of) for each in told]
+    follow = [by_name.get(own.outputs[each.slot].shape_of) for each in output_tensors]
     if own.infers_shapes:
         inputs_told = tuple(each.told for each in inputs)
-        return [*calls.shapes(HostRequest(own, inputs_told, told, attributes))]
+        return [*calls.shapes(HostRequest(own, inputs_told, output_tensors, attributes))]
     return follow
 
 

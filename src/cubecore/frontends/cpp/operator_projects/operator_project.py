@@ -229,9 +229,9 @@ class OperatorProject:
         tiling = calls.tiling(call.request)
         kernel, values = self._launch(call, tiling, unwritten)
         launch = kernel[tiling.blocks](*values)
-        told = values[-1 - len(_BEHIND)] if _computed(own) else None
+        shapes = values[-1 - len(_BEHIND)] if _computed(own) else None
         names = dict(zip((one.name for one in _in_order(own)), kernel.names, strict=False))
-        return ProjectRun(tuple(_outputs(call, told)), launch, tiling, names)
+        return ProjectRun(tuple(_outputs(call, shapes)), launch, tiling, names)
 
     def _launch(
         self, call: OperatorCall, tiling: HostTiling, unwritten: frozenset[str]
@@ -341,14 +341,14 @@ def _outputs(call: OperatorCall, shapes: Any) -> Iterator[Array | list[Array]]:
     for one in own.outputs:
         arrays = [each.array for each in call.outputs if each.parameter is one]
         if one.name in places:
-            told = [int(word) for word in shapes[places[one.name] :][:_SHAPE_WORDS]]
-            arrays = [_of_shape(own, one.name, arrays[0], told)]
+            sizes = [int(word) for word in shapes[places[one.name] :][:_SHAPE_WORDS]]
+            arrays = [_of_shape(own, one.name, arrays[0], sizes)]
         yield arrays if one.kind == DYNAMIC else arrays[0]
 
 
-def _of_shape(own: Registration, name: str, array: Array, told: Sequence[int]) -> Array:
-    rank = told[0] & 0x7FFFFFFF  # bit 31 says that sizes have 64 bits, which they have here
-    shape = tuple(told[1 : 1 + rank])
+def _of_shape(own: Registration, name: str, array: Array, sizes: Sequence[int]) -> Array:
+    rank = sizes[0] & 0x7FFFFFFF  # bit 31 says that sizes have 64 bits, which they have here
+    shape = tuple(sizes[1 : 1 + rank])
     if rank >= _SHAPE_WORDS or math.prod(shape) > array.size:
         need = f"fit in its array of {array.size} elements"
         got = f"{rank} axes" if rank >= _SHAPE_WORDS else f"{shape}"

@@ -297,9 +297,9 @@ def _host_headers(source: Source) -> list[Path]:
     folders = [own, *(own.parent / name for name in dict.fromkeys(others))]
     headers = [path for folder in folders for path in _outermost_first(folder / "op_host", "*.h")]
     host = [path for path in near if path.is_relative_to(own / "op_host")]
-    told = (path.parent / name for path in host for name in _included_in(path))
+    included = (path.parent / name for path in host for name in _included_in(path))
     known = {*headers, *_read_by(source)[0]}
-    read = dict.fromkeys(path.resolve() for path in told if is_file(path))
+    read = dict.fromkeys(path.resolve() for path in included if is_file(path))
     headers += [path for path in read if path not in known]
     shared = [folder / "common" / "inc" for folder in own.parents[:4]]
     if not (own / "op_host").is_dir():

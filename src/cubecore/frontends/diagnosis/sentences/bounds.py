@@ -35,13 +35,13 @@ def outside(finding: SanitizerFinding, words: SourceWords) -> str:
         has = f"which has {high - low} B ({access.memory}[{low}, {high}))"
         remedy = _of_local(finding, words)
         return f"{words.at(finding)} {verb} {touched}, {has}: {beyond}; {remedy}"
-    told = f"{words.at(finding)} {verb} {words.array(access)}, which has {high - low} B"
+    sentence = f"{words.at(finding)} {verb} {words.array(access)}, which has {high - low} B"
     if gaps := _gaps(access, words, range(high)):
-        return f"{told}: {beyond}; {gaps}"
+        return f"{sentence}: {beyond}; {gaps}"
     if access.start >= high and (started := _started_past(finding, words)):
-        return f"{told}: {started}"
+        return f"{sentence}: {started}"
     remedy = _last_passes(access, range(high), words) or _of_global(finding, words)
-    return f"{told}: {beyond}; {remedy}"
+    return f"{sentence}: {beyond}; {remedy}"
 
 
 def _gaps(access: FindingAccess, words: SourceWords, array: range) -> str:
@@ -81,14 +81,14 @@ def _last_passes(access: FindingAccess, array: range, words: SourceWords) -> str
     turn = leaves[:passes]
     if all(turn) or not any(turn) or leaves != turn * (len(leaves) // passes):
         return ""
-    told = f"the loop's pass {1 + turn.index(True)} of {passes} is the first that"
+    sentence = f"the loop's pass {1 + turn.index(True)} of {passes} is the first that"
     if spans[turn.index(True)][0] < array.stop:
-        return f"{told} leaves it: take fewer elements there"
-    told = f"{told} starts there: end the loop earlier"
+        return f"{sentence} leaves it: take fewer elements there"
+    sentence = f"{sentence} starts there: end the loop earlier"
     if is_global:
-        return told
+        return sentence
     larger = _larger(access, max(end for _, end in spans) - array.start, words)
-    return f"{told}, or {larger or 'make it larger'}"
+    return f"{sentence}, or {larger or 'make it larger'}"
 
 
 def _larger(access: FindingAccess, size: int, words: SourceWords) -> str:
@@ -183,13 +183,15 @@ def _started_past(finding: SanitizerFinding, words: SourceWords) -> str:
     if not past:
         return ""
     verb = "starts" if len(past) == 1 else "start"
-    told = f"{_listed('block', [str(block) for block in past])} {verb} at or past its end"
+    sentence = f"{_listed('block', [str(block) for block in past])} {verb} at or past its end"
     first = min(starts.values())
     if first > 0:
         begun = _begun(access, words)
-        return f"{told}, and no block at byte 0, the first at {first}; start each earlier{begun}"
+        return (
+            f"{sentence}, and no block at byte 0, the first at {first}; start each earlier{begun}"
+        )
     inside = len(starts) - len(past)
-    return f"{told}; launch {plural(inside, 'block')}, or give each block a smaller share"
+    return f"{sentence}; launch {plural(inside, 'block')}, or give each block a smaller share"
 
 
 def _begun(access: FindingAccess, words: SourceWords) -> str:

@@ -54,12 +54,12 @@ def output(finding: SanitizerFinding, words: SourceWords) -> str:
     stores = list(_stores(words, array))
     bare = [each for each in ranges if not any(s.start <= each[0] < s.end for s in stores)]
     copied = [each for each in ranges if each not in bare]
-    told = []
+    sentences = []
     if bare:
-        told.append(_not_stored(bare, stores, words, len(array)))
+        sentences.append(_not_stored(bare, stores, words, len(array)))
     if copied:
-        told.append(_stored_unwritten(copied, stores, words, len(array)))
-    return f"{subject}: {'; '.join(told)}"
+        sentences.append(_stored_unwritten(copied, stores, words, len(array)))
+    return f"{subject}: {'; '.join(sentences)}"
 
 
 def _added_to(finding: SanitizerFinding, words: SourceWords) -> str:
@@ -69,7 +69,7 @@ def _added_to(finding: SanitizerFinding, words: SourceWords) -> str:
         return f"{words.at(finding)} adds to bytes that are not initialised; fill them first"
     name, start, end = array
     held = words.arrays[name]
-    told = (
+    sentence = (
         f"{words.at(finding)} adds to bytes [{start}, {end}) of {name} before they are initialised"
     )
     left = (
@@ -81,8 +81,8 @@ def _added_to(finding: SanitizerFinding, words: SourceWords) -> str:
     stores = list(_stores(words, held))
     earlier = [s for s in stores if any(s.start <= low < s.end for low, _ in lacking)]
     if not earlier:
-        return f"{told}; fill them before the launch, or store to them first"
-    return f"{told}: {_stored_unwritten(lacking, earlier, words, len(held))}"
+        return f"{sentence}; fill them before the launch, or store to them first"
+    return f"{sentence}: {_stored_unwritten(lacking, earlier, words, len(held))}"
 
 
 def _array_of(finding: SanitizerFinding, words: SourceWords) -> tuple[str, int, int] | None:
@@ -122,19 +122,18 @@ def _not_stored(
     ranges: Sequence[tuple[int, int]], stores: Sequence[_Store], words: SourceWords, size: int
 ) -> str:
     """Return that bytes are never stored, and which store ends where they begin."""
-    told = f"{_counted(ranges, size)} are never stored"
+    sentence = f"{_counted(ranges, size)} are never stored"
     if not stores:
-        return f"{told}: no call writes to it"
+        return f"{sentence}: no call writes to it"
     start, end = ranges[0]
     short = next((store for store in stores if store.end == start), None)
     if short is None:
         late = next((store for store in stores if store.start == end), None)
         if late is None:
-            return f"{told}; store to them"
-        return f"{told}: {late.call(words)} begins at byte {end}; let it begin at {start}"
-    return (
-        f"{told}: {short.call(words)} stops at byte {start}; let its loop or count go on to {end}"
-    )
+            return f"{sentence}; store to them"
+        return f"{sentence}: {late.call(words)} begins at byte {end}; let it begin at {start}"
+    stop = f"stops at byte {start}; let its loop or count go on to {end}"
+    return f"{sentence}: {short.call(words)} {stop}"
 
 
 def _takes_unwritten(store: _Store, start: int, end: int) -> bool:
@@ -161,15 +160,15 @@ def _stored_unwritten(
             f"{counted} are left out by {store.call(words)}, or stored from uninitialised memory; "
             "write them first"
         )
-    told = f"{counted} are stored from uninitialised memory by {store.call(words)}"
+    sentence = f"{counted} are stored from uninitialised memory by {store.call(words)}"
     source = written_before(store.core, store.number, local, store.taken(local, start, end))
     taken = f"{local.end - local.start} B of {local.mem.label}[{local.start}, {local.end})"
     if source.written is None:
-        return f"{told}: it takes {taken}, which nothing writes; load or fill them first"
+        return f"{sentence}: it takes {taken}, which nothing writes; load or fill them first"
     if source.covers:
-        return f"{told}: {source.call(words)} took them from there; load or fill that first"
+        return f"{sentence}: {source.call(words)} took them from there; load or fill that first"
     filled = source.written.end - source.written.start
     filled_by = f"{source.call(words)} fills {filled} B"
     if (dense := source.dense) > filled:
         filled_by += f" with {dense} B that its strides lay over each other"
-    return f"{told}: it takes {taken}, of which {filled_by}; fill the rest there, or store less"
+    return f"{sentence}: it takes {taken}, of which {filled_by}; fill the rest there, or store less"

@@ -47,8 +47,10 @@ def race(finding: SanitizerFinding, words: SourceWords) -> str:
         calls[1] += ", in the next pass of the loop,"
     shared = _shared(finding, words)
     if shared is not None:
-        told = f"{calls[1]} writes {words.array(later)} over what {calls[0]} wrote; {shared}"
-        return f"{told}, or, if they are meant to, {_Order(earlier, later, words).added(missing)}"
+        sentence = f"{calls[1]} writes {words.array(later)} over what {calls[0]} wrote; {shared}"
+        return (
+            f"{sentence}, or, if they are meant to, {_Order(earlier, later, words).added(missing)}"
+        )
     raced = _raced(finding, words, calls)
     if half is not None and words.of(later.location).flag:
         return f"{raced}: {_Order(earlier, later, words).completed(half)}"
@@ -100,10 +102,10 @@ def _of_two_cores(finding: SanitizerFinding, words: SourceWords) -> str:
     if earlier.how == later.how:
         calls = [words.call(each.instruction, each.location) for each in finding.accesses]
         blocks = [words.block(each.core) for each in finding.accesses]
-        told = f"{calls[1]} in {blocks[1]} and {calls[0]} in {blocks[0]} may write {array}"
+        sentence = f"{calls[1]} in {blocks[1]} and {calls[0]} in {blocks[0]} may write {array}"
         if calls[0] == calls[1]:
-            told = f"{calls[1]} may write {array} in {blocks[1]} and in {blocks[0]},"
-        return f"{told} in either order; {_own_bytes(finding, words)}"
+            sentence = f"{calls[1]} may write {array} in {blocks[1]} and in {blocks[0]},"
+        return f"{sentence} in either order; {_own_bytes(finding, words)}"
     # Cores have no order: the sentence begins with the write, whichever was executed first here. A
     # barrier of all cores is the remedy where both ways are possible, a signal where one is.
     write, read = (earlier, later) if earlier.how == "write" else (later, earlier)
@@ -111,17 +113,17 @@ def _of_two_cores(finding: SanitizerFinding, words: SourceWords) -> str:
         f"{words.call(each.instruction, each.location)} in {words.block(each.core)}"
         for each in (write, read)
     ]
-    told = f"{called[0]} writes {array}, which {called[1]} reads, and nothing orders the two"
+    sentence = f"{called[0]} writes {array}, which {called[1]} reads, and nothing orders the two"
     if not dialect.flag:
-        return f"{told}; give each block bytes of its own"
+        return f"{sentence}; give each block bytes of its own"
     across = ("AIC" in earlier.core) != ("AIC" in later.core)
     one_way = _is_one_way(write, read, words)
     order = (write, read) if one_way else _in_order(finding, words)
     before, behind = (words.plain(each.instruction, each.location) for each in order)
     if dialect.all_cores and not across and not one_way:
-        return f"{told}; put {dialect.all_cores} behind {before} and before {behind}"
+        return f"{sentence}; put {dialect.all_cores} behind {before} and before {behind}"
     signal, wait = dialect.signals(across_parts=across or "AIC" in earlier.core)
-    return f"{told}; put {signal} behind {before} and {wait} before {behind}"
+    return f"{sentence}; put {signal} behind {before} and {wait} before {behind}"
 
 
 def _own_bytes(finding: SanitizerFinding, words: SourceWords) -> str:

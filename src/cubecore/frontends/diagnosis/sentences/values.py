@@ -32,17 +32,17 @@ def uninitialised(finding: SanitizerFinding, words: SourceWords) -> str:
     missing, all_of_it = finding.elements
     core = words.issued.get(finding.core)
     source = None if core is None else source_of(core, access)
-    whole, told = access, f"{all_of_it - missing} of {all_of_it} elements are written"
+    whole, counted = access, f"{all_of_it - missing} of {all_of_it} elements are written"
     if source is not None:
         whole = replace(access, start=source.read.start, end=source.read.end)
         remedy = source.remedy(words, remedy)
-        told = source.told(words, told)
+        counted = source.told(words, counted)
         if spread := source.spread(all_of_it):
             call = words.short(finding.instruction, finding.location)
-            told += f"; the strides of {call} spread {all_of_it} elements over {spread} B"
+            counted += f"; the strides of {call} spread {all_of_it} elements over {spread} B"
     verb = "adds to" if words.updates(access) else "reads"
     read = f"{words.at(finding)} {verb} {words.array(whole)} before it is initialised"
-    return f"{read}: {told}; {remedy}"
+    return f"{read}: {counted}; {remedy}"
 
 
 def _scalar(finding: SanitizerFinding) -> str:

@@ -100,8 +100,8 @@ class Bridge:
         run again without.
         """
         arrays = [(gm.base + start, end - start) for start, end in gm.array_pages]
-        told = words(gm.base, gm.shared.size, ahead, len(arrays))
-        self._child.tell(Commands.AHEAD, told, *(words(*each) for each in arrays))
+        message = words(gm.base, gm.shared.size, ahead, len(arrays))
+        self._child.tell(Commands.AHEAD, message, *(words(*each) for each in arrays))
 
     @property
     def read_ahead(self) -> bool:

@@ -129,9 +129,9 @@ def _looked_up(library: bytes, addresses: Sequence[int]) -> list[tuple[_Frame, .
         return []
     before = [f"{at - 1:#x}" for at in addresses]  # in the call, not behind it
     command = [tool, "-e", os.fsdecode(library), "-a", "-i", "-f", "-C", *before]
-    told: dict[str, Any] = {"capture_output": True, "text": True, "errors": "replace"}
+    options: dict[str, Any] = {"capture_output": True, "text": True, "errors": "replace"}
     try:
-        done = subprocess.run(command, check=False, timeout=_TIMEOUT_S, **told)  # noqa: S603
+        done = subprocess.run(command, check=False, timeout=_TIMEOUT_S, **options)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return []
     # addr2line -a -i -f prints for each address a line `0x...`, then pairs of lines, function and

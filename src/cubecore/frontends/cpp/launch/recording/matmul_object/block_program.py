@@ -146,8 +146,8 @@ class BlockProgram:
         for template in self.templates[:stop]:
             if isinstance(template, SetFlag):
                 up[_event(template)] += 1
-                told = template.dst, template.src
-                unknown = {event for event in unknown if event[:2] != told}
+                positions = template.dst, template.src
+                unknown = {event for event in unknown if event[:2] != positions}
             elif isinstance(template, WaitFlag):
                 up[_event(template)] -= 1
                 unknown.add(_event(template))

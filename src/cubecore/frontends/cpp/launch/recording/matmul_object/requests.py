@@ -186,8 +186,8 @@ class MatmulRequests:
         self, native: NativeCore, cube: CubeCore, call: MatmulCall, client: int, where: int
     ) -> Iterator[OwnMove]:
         if call.bits & MatmulBits.EACH:
-            told = [answered(client)]
-            yield from cube.run(call, where, client, lambda: self._issue(native, told, where))
+            answers = [answered(client)]
+            yield from cube.run(call, where, client, lambda: self._issue(native, answers, where))
             return
         yield from cube.run(call, where, client)
         self._answer(native, call, client, where)

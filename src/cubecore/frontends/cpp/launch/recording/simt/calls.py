@@ -50,13 +50,13 @@ class ThreadCalls:
         if is_grid:  # the first core's first call: nothing else has been issued
             return _arrays(core.gm)
         core.flush()
-        told = _arrays(core.gm)
+        arrays = _arrays(core.gm)
         # The bytes of UB up to the last one that is written: those behind it are nobody's.
         memory = core.memory(Mem.UB)
         assert memory is not None
         end = -(-len(memory.valid.tobytes().rstrip(b"\0")) // 8) * 8
         marks = np.packbits(memory.valid[:end] != 0, bitorder="little")
-        return told + words(end) + memory.data[:end].tobytes() + marks.tobytes()
+        return arrays + words(end) + memory.data[:end].tobytes() + marks.tobytes()
 
     def ends(self, native_core: "NativeCore", message: Message, kernel: int) -> None:
         """Take what a call has left: findings, and the bytes that it wrote.
@@ -113,11 +113,11 @@ class ThreadCalls:
 
 def _arrays(gm: "GlobalMemory") -> bytes:
     """Return where the arrays of global memory lie, and which are written as a whole."""
-    told = [words(len(gm.tensors))]
+    listed = [words(len(gm.tensors))]
     for tensor in gm.tensors:
         state = _ALL if tensor.buffer.marks.whole else _UNKNOWN
-        told.append(words(tensor.address, tensor.end, state))
-    return b"".join(told)
+        listed.append(words(tensor.address, tensor.end, state))
+    return b"".join(listed)
 
 
 def _marks(gm: "GlobalMemory", address: int, size: int) -> bytes:
