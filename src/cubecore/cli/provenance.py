@@ -53,18 +53,18 @@ def _digests(context: click.Context) -> Iterator[tuple[str, str]]:
 
 def _digest(path: Path) -> str:
     """Return the SHA-256 of a file, or of a folder's small files; empty of what is none."""
-    made = sha256()
+    hasher = sha256()
     try:
         if path.is_dir():
             small = (f for f in sorted(path.iterdir()) if f.is_file())
             for file in small:
                 if file.stat().st_size <= _SMALL_BYTES:
-                    made.update(file.name.encode("utf-8", "surrogateescape") + b"\0")
-                    made.update(file.read_bytes())
+                    hasher.update(file.name.encode("utf-8", "surrogateescape") + b"\0")
+                    hasher.update(file.read_bytes())
         else:
             with path.open("rb") as opened:
                 while part := opened.read(_SMALL_BYTES):
-                    made.update(part)
+                    hasher.update(part)
     except OSError:
         return ""
-    return made.hexdigest()
+    return hasher.hexdigest()

@@ -107,15 +107,15 @@ def _mounts(view: BoxView) -> list[str]:
     words += ["--remount-ro", "/dev"]
     for target, link in system_links():
         words += ["--symlink", target, link]
-    made, bound = {Path("/")}, [Path("/proc"), Path("/dev")]
+    folders, bound = {Path("/")}, [Path("/proc"), Path("/dev")]
     for path, shown in view.mounts():
         # Folders on the way to a mount would get the rights of those outside, which may be for root
         # alone: a program that asks the kernel for its access (cmake does) finds nothing there.
         for folder in reversed(path.parents):
-            if folder not in made and not any(folder.is_relative_to(one) for one in bound):
+            if folder not in folders and not any(folder.is_relative_to(one) for one in bound):
                 words += ["--perms", "0755", "--dir", str(folder)]
-                made.add(folder)
-        made.add(path)
+                folders.add(folder)
+        folders.add(path)
         if not isinstance(shown, Scratch):
             bound.append(path)
         if isinstance(shown, Scratch):

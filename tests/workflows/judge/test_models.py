@@ -62,6 +62,13 @@ class ModelNew(torch.nn.Module):
 """
 
 
+def direct_launch(kernel: str, model: str = LAUNCH_MODEL) -> str:
+    """Return a submission in JSON: a kernel with its binding, and the model that calls it."""
+    sources = [{"path": "model_new.py", "content": model}]
+    sources += [{"path": "kernel/add.cpp", "content": kernel}]
+    return json.dumps({"entry": {"model": "model_new.py::ModelNew"}, "sources": sources})
+
+
 @pytest.fixture
 def task(tmp_path):
     (tmp_path / "task.py").write_text(TASK)
@@ -137,10 +144,7 @@ def test_a_kernel_beside_a_model(task) -> None:
 
 @with_torch
 def test_a_direct_launch_in_json(task) -> None:
-    sources = [{"path": "ModelNew.py", "content": LAUNCH_MODEL}]
-    sources += [{"path": "kernel/add.cpp", "content": LAUNCH}]
-    record = {"entry": {"model": "ModelNew.py::ModelNew"}, "sources": sources}
-    (task.parent / "answer.json").write_text(json.dumps(record))
+    (task.parent / "answer.json").write_text(direct_launch(LAUNCH))
     verdict = cubecore.judge(task.parent / "answer.json", task, cases=1)
     assert (verdict.correct, verdict.submission["kind"]) == (True, "direct launch")
     assert verdict.cheating == ()

@@ -1,6 +1,5 @@
 """Sizes of a large task of torch: which are run, what decides, and the time of the full shape."""
 
-import json
 from importlib.util import find_spec
 
 import numpy as np
@@ -16,7 +15,7 @@ from cubecore.workflows.judge.tasks.sized_module import TaskModule
 from frontends.cpp.cpp_kernels import needs_compiler
 from workflows.command import cli
 from workflows.judge.judged_kernels import PYTHON
-from workflows.judge.test_models import LAUNCH, LAUNCH_MODEL
+from workflows.judge.test_models import LAUNCH, LAUNCH_MODEL, direct_launch
 
 with_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 TASK = """import torch
@@ -45,6 +44,7 @@ def get_inputs():
 def get_init_inputs():
     return [groups]
 """
+MODEL = f"{LAUNCH_MODEL}\n    def __init__(self, groups):\n        super().__init__()\n"
 SHAPES = (
     'TORCH_LIBRARY(custom_op, m) { m.def("run_add", run_add); }',
     """at::Tensor shapes(const at::Tensor& x, const at::Tensor&) { return at::empty_like(x); }
@@ -222,16 +222,10 @@ def test_a_kernel_for_one_shape_is_judged_at_it(tmp_path, monkeypatch):
     limit = "at::Tensor z = at::empty_like(x);"
     checked = f'TORCH_CHECK(x.numel() == 262144, "made for one shape"); {limit}'
     only = LAUNCH.replace(limit, checked).replace(*SHAPES)
-    model = f"{LAUNCH_MODEL}\n    def __init__(self, groups):\n        super().__init__()\n"
     none = LAUNCH.replace(limit, f'TORCH_CHECK(false, "for no shape"); {limit}').replace(*SHAPES)
     bare = only.replace("DataCopy(a, gx, 256);", "")
     for name, text in (("any", LAUNCH), ("only", only), ("none", none), ("bare", bare)):
-        sources = [
-            {"path": "k.cpp", "content": text},
-            {"path": "model_new.py", "content": model},
-        ]
-        entry = {"model": "model_new.py::ModelNew"}
-        (tmp_path / f"{name}.json").write_text(json.dumps({"entry": entry, "sources": sources}))
+        (tmp_path / f"{name}.json").write_text(direct_launch(text, MODEL))
     words = ("--task", "task.py", "--json")
     wide, narrow = (cli("judge", f"{n}.json", *words).json for n in ("any", "only"))
     assert (wide["correct"], narrow["correct"]) == (True, True)
@@ -266,10 +260,7 @@ def test_a_kernel_that_is_wrong_at_a_smaller_shape_is_compared_at_its_own(tmp_pa
     (tmp_path / "task.py").write_text(task)
     blocks = "(x.numel() == 262144 ? x.numel() / 256 : 1)"
     text = LAUNCH.replace("x.numel() / 256", blocks).replace(*SHAPES)
-    model = f"{LAUNCH_MODEL}\n    def __init__(self, groups):\n        super().__init__()\n"
-    sources = [{"path": "k.cpp", "content": text}, {"path": "model_new.py", "content": model}]
-    entry = {"model": "model_new.py::ModelNew"}
-    (tmp_path / "own.json").write_text(json.dumps({"entry": entry, "sources": sources}))
+    (tmp_path / "own.json").write_text(direct_launch(text, MODEL))
     verdict = cli("judge", "own.json", "--task", "task.py", "--json").json
     outcomes = {each["name"]: each["outcome"] for each in verdict["cases"]}
     assert (outcomes["aligned"], outcomes["full"]) == ("wrong", "right")
@@ -299,17 +290,11 @@ def test_a_kernel_for_one_shape_that_is_too_large_has_no_verdict(tmp_path, monke
     """A binding that takes its task's own shape alone: its refusal of others proves nothing."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "task.py").write_text(TASK.replace("1024", "96"))
-    model = f"{LAUNCH_MODEL}\n    def __init__(self, groups):\n        super().__init__()\n"
     limit = "at::Tensor z = at::empty_like(x);"
     for name, size in (("own", 4096 * 32 * 96), ("other", 4096 * 32 * 48)):
         checked = f'TORCH_CHECK(x.numel() == {size}, "made for one shape"); {limit}'
         text = LAUNCH.replace(limit, checked).replace(*SHAPES)
-        sources = [
-            {"path": "k.cpp", "content": text},
-            {"path": "model_new.py", "content": model},
-        ]
-        entry = {"model": "model_new.py::ModelNew"}
-        (tmp_path / f"{name}.json").write_text(json.dumps({"entry": entry, "sources": sources}))
+        (tmp_path / f"{name}.json").write_text(direct_launch(text, MODEL))
     own, other = (
         cli("judge", f"{name}.json", "--task", "task.py", "--json").json
         for name in ("own", "other")
@@ -333,10 +318,7 @@ def test_what_fits_at_a_smaller_shape_alone_is_refused(tmp_path, monkeypatch):
     grown = grown.replace("GM_ADDR z", "GM_ADDR z, uint32_t n")
     grown = grown.replace("mutable_data_ptr()", "data_ptr()")
     grown = grown.replace("(uint8_t*)z.data_ptr()", "(uint8_t*)z.data_ptr(), x.numel() / 32")
-    model = f"{LAUNCH_MODEL}\n    def __init__(self, groups):\n        super().__init__()\n"
-    sources = [{"path": "k.cpp", "content": grown}, {"path": "model_new.py", "content": model}]
-    entry = {"model": "model_new.py::ModelNew"}
-    (tmp_path / "grown.json").write_text(json.dumps({"entry": entry, "sources": sources}))
+    (tmp_path / "grown.json").write_text(direct_launch(grown, MODEL))
     verdict = cli("judge", "grown.json", "--task", "task.py", "--json").json
     assert [(c["name"], c["outcome"]) for c in verdict["cases"]][1:] == [
         ("aligned", "right"),

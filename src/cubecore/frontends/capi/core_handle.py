@@ -256,18 +256,20 @@ class CoreHandle(CoreOutput):
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name in SPACES:
             mem, arrays = SPACES[name], self._core.gm.local_arrays
-            made: Callable[..., Any] = LocalMemory(mem, self._core.chip, self, self._mixed, arrays)
+            attribute: Callable[..., Any] = LocalMemory(
+                mem, self._core.chip, self, self._mixed, arrays
+            )
         elif name.startswith("asc_"):
-            made = self._dumper(DUMPS[name]) if name in DUMPS else self._caller(name)
+            attribute = self._dumper(DUMPS[name]) if name in DUMPS else self._caller(name)
             if self._has_registers or not forms(name):
-                made = self.registers.caller(name, made)
+                attribute = self.registers.caller(name, attribute)
         elif name in declared_types():
-            made = self.registers.declarer(name)
+            attribute = self.registers.declarer(name)
         else:
             near = did_you_mean(f"asc_{name}", spellings())
             raise AttributeError(f"a core has no {name}" + (f"; {near}" if near else ""))
-        vars(self)[name] = made
-        return made
+        vars(self)[name] = attribute
+        return attribute
 
     def _caller(self, name: str) -> Callable[..., Any]:
         sites = self._issues.calls.sites.setdefault(name, Sites(self._issues.calls.paths))

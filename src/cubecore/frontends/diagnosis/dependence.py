@@ -115,13 +115,13 @@ def _joined(
     ranges: Iterable[tuple[int, int, frozenset[int]]],
 ) -> list[tuple[int, int, frozenset[int]]]:
     """Return ranges in order, those that touch and have the same numbers as one."""
-    made: list[tuple[int, int, frozenset[int]]] = []
+    joined: list[tuple[int, int, frozenset[int]]] = []
     for low, high, numbers in ranges:
-        if made and made[-1][1:] == (low, numbers):
-            made[-1] = made[-1][0], high, numbers
+        if joined and joined[-1][1:] == (low, numbers):
+            joined[-1] = joined[-1][0], high, numbers
         else:
-            made.append((low, high, numbers))
-    return made
+            joined.append((low, high, numbers))
+    return joined
 
 
 class TreeTrace:

@@ -33,17 +33,17 @@ def allocated(
     """
     unwritten, alone = {*outputs, *scratch}, {*scratch}
     read = {host.at for host in hosts if host.name not in unwritten}
-    made: dict[str, tuple[HostTensor, GlobalTensor]] = {}
+    tensors: dict[str, tuple[HostTensor, GlobalTensor]] = {}
     for host in hosts:
         if host.name in unwritten and not host.raw.flags.writeable:
             raise refuse(host.name, "be writable", "a read-only array that the kernel writes")
-        tensor = _shared(alone, host, made.values())
+        tensor = _shared(alone, host, tensors.values())
         if tensor is None and host.at in read:
             tensor = gm.allocate_from(host.name, host.raw, stays=True)
         elif tensor is None:
             tensor = gm.allocate(host.name, host.raw.size, scratch=host.name in alone)
-        made[host.name] = host, tensor
-    return made
+        tensors[host.name] = host, tensor
+    return tensors
 
 
 def _shared(

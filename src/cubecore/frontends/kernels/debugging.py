@@ -259,7 +259,7 @@ class Debugging:
         self._user.switch()
 
 
-def debug(made: Kernel, blocks: int, *arguments: object, **words: object) -> Debugging:
+def debug(kernel: Kernel, blocks: int, *arguments: object, **words: object) -> Debugging:
     """Return a launch that can be stopped and inspected: ``made[blocks](*arguments, **words)``.
 
     Parameters
@@ -290,7 +290,7 @@ def debug(made: Kernel, blocks: int, *arguments: object, **words: object) -> Deb
     ...     launch.run().reason
     'break'
     """
-    return Debugging(made, blocks, arguments, words)
+    return Debugging(kernel, blocks, arguments, words)
 
 
 def look(

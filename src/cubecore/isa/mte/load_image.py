@@ -168,9 +168,9 @@ class _LoadImage(Instruction):
         # Y stands in a plane of its own: with U and V behind it a pixel has its three channels.
         planes = [inputs[name] for name in ("src", "chroma") if name in inputs]
         pixels = np.concatenate(planes, axis=2).astype(np.float64)
-        made = self._padded(self._converted(pixels, registers))
+        padded = self._padded(self._converted(pixels, registers))
         filled = np.full(self._shape, value_of(self.channel_value, self.dtype), self.dtype.numpy)
-        filled[:, :, : self.channels] = made
+        filled[:, :, : self.channels] = padded
         return {"dst": filled}
 
     def _of_channels(self, word: str) -> list[int]:

@@ -80,8 +80,8 @@ def valueless(template: Instruction) -> Instruction:
 
 @lru_cache
 def _of_zero(kind: Any, **parameters: Any) -> Instruction:
-    made: Instruction = kind(value=0, **parameters)
-    return made
+    store: Instruction = kind(value=0, **parameters)
+    return store
 
 
 @instruction(

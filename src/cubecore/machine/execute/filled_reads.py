@@ -70,15 +70,15 @@ def computed(
         return work()
     # A mark is the number of a filling, 0 for data. Marks of several sources are merged by maximum:
     # any of them makes the result filling, and one number must do to name it.
-    made: Marks | None = None
+    combined: Marks | None = None
     for part in touched:
         marks = _made_of(cores, template, part, target, where) if part[0].reads else None
         if marks is not None:
-            made = marks if made is None else np.maximum(made, marks)
+            combined = marks if combined is None else np.maximum(combined, marks)
     inputs = work()
-    if made is not None:
+    if combined is not None:
         used, spot, elements = target
-        put_marks(spot, elements, used.element, made)
+        put_marks(spot, elements, used.element, combined)
     return inputs
 
 

@@ -69,10 +69,10 @@ class FillingTable:
 
     def read_by(self, marks: Marks, reader: FillingReader) -> Marks:
         """Return the marks of what an operand makes of marked elements."""
-        made = np.zeros(256, np.uint8)
+        table = np.zeros(256, np.uint8)
         for number in np.unique(marks[marks >= FIRST_FILLING]).tolist():
             filling = self[number]
-            made[number] = self.number(
+            table[number] = self.number(
                 filling if filling.reader else filling._replace(reader=reader)
             )
-        return np.asarray(made[marks])
+        return np.asarray(table[marks])

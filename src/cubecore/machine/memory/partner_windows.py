@@ -157,16 +157,16 @@ class PartnerWindows:
     def _make(self, mem: Mem) -> _Opened:
         pitch = WINDOW_BYTES[mem]
         count = len(self._blocks) * (AIVS if mem is Mem.UB else 1)
-        made: list[_Arrivals] = []
+        arrivals: list[_Arrivals] = []
 
         def notes(size_bytes: int) -> IssuedBytes:
-            made.append(_Arrivals(size_bytes, pitch))
-            return made[0]
+            arrivals.append(_Arrivals(size_bytes, pitch))
+            return arrivals[0]
 
         name = f"{mem.label} of the {'AIVs' if mem is Mem.UB else 'AICs'}"
         open_ = self._open()
         assert open_ is not None  # of the memory that these are part of
-        self._opened[mem] = _Opened(*open_(name, count * pitch, notes), made[0])
+        self._opened[mem] = _Opened(*open_(name, count * pitch, notes), arrivals[0])
         self._known.clear()
         return self._opened[mem]
 

@@ -50,8 +50,8 @@ class WrittenSpans(Generic[By]):
             held, last.high = last.buckets, high
             self._enter(last, held.stop)
         else:
-            self._last = made = _Span(low, high, by, epoch)
-            self._enter(made, made.buckets.start)
+            self._last = span = _Span(low, high, by, epoch)
+            self._enter(span, span.buckets.start)
 
     def _enter(self, span: _Span[By], first: int) -> None:
         """Put a span into its buckets from one on; it is in those before already."""

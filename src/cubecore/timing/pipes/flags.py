@@ -39,8 +39,8 @@ class _Flags(dict[FlagKey, deque[int]]):
     """Times at which flags were raised, until they are taken; a mutex is up at first."""
 
     def __missing__(self, key: FlagKey) -> deque[int]:
-        made = self[key] = deque([0] if key.src == key.dst else [])
-        return made
+        counters = self[key] = deque([0] if key.src == key.dst else [])
+        return counters
 
 
 def mutex_key(template: Lock | Unlock) -> FlagKey:

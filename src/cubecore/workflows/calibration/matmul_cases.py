@@ -81,10 +81,10 @@ def matmul_case(point: Point, on: Chip | None = None) -> CalibrationCase:
     except CubecoreError as error:
         raise because(error) from None
     how = Notes()
-    made = case.launch if scaling is None else lambda: scaled(case.launch(), scaling)
+    timed = case.launch if scaling is None else lambda: scaled(case.launch(), scaling)
     return replace(
         case,
-        launch=as_measured(point, made, how),
+        launch=as_measured(point, timed, how),
         assumed=(*how.done(), *case.assumed),
         planned_on=None if has_tiling(point) else partial(matmul_case, stated),
     )

@@ -58,8 +58,8 @@ def run_operator(
             tensor = memory.allocate_from(spec.name, inputs[spec.name].ravel().view(np.uint8))
         bases[spec.name] = tensor.address
     outcome, engine = run_launch(launch, target, memory, bases, "lockstep")
-    made = {name: np.asarray(tensor.buffer.data) for name, tensor in outputs.items()}
-    worst = worst_error(problem, inputs, made)
+    results = {name: np.asarray(tensor.buffer.data) for name, tensor in outputs.items()}
+    worst = worst_error(problem, inputs, results)
     return OperatorRun(
         problem, target, outcome.findings, worst, outcome.issued, engine, perf_counter() - began
     )

@@ -104,9 +104,9 @@ def _permuted(x: Array, experts: int, chosen: int) -> Array:
 
 
 def _brought_back(x: Array, weights: Array, experts: int, chosen: int) -> Array:
-    made = np.empty_like(x)
-    made[_taken(len(weights), experts, chosen)] = x
-    rows = made.reshape(len(weights), chosen, -1)
+    restored = np.empty_like(x)
+    restored[_taken(len(weights), experts, chosen)] = x
+    rows = restored.reshape(len(weights), chosen, -1)
     return np.asarray((rows * weights[:, :, None]).sum(axis=1))
 
 
@@ -156,26 +156,31 @@ _SUMS: Mapping[str, Callable[[NamedOperator, Mapping[str, Array]], Array]] = {
 
 
 def worst_error(
-    problem: NamedOperator, inputs: Mapping[str, Array], made: Mapping[str, Array]
+    problem: NamedOperator, inputs: Mapping[str, Array], computed: Mapping[str, Array]
 ) -> float:
     """Return the worst error of the result over what it may be."""
     right = operator_reference(problem, inputs)
     # Codes are judged by what they stand for with the stored scale: a wrong scale shows, and codes
     # of another scale that stand for the same numbers pass.
     if problem.op == "mx_quant":
-        codes, power = made["y"].view(np.uint8), made["scale"].view(np.uint8).astype(np.int64)
+        codes, power = (
+            computed["y"].view(np.uint8),
+            computed["scale"].view(np.uint8).astype(np.int64),
+        )
         pairs = np.stack([codes & 15, codes >> 4], axis=-1).reshape(right.shape)
         scale = np.repeat(2.0 ** (power.reshape(-1, right.shape[1]) - _OF_1), _GROUP, axis=0)
         found = pairs.view(ml_dtypes.float4_e2m1fn).astype(np.float64) * scale
         return float(np.max(np.abs(found - right) / (scale * 2.0**-8)))
     # int8 may be off by one rounding, half a scale; a sum beside it is held to its own type.
-    if "scale" in made:
-        scale = made["scale"].view(np.float32).astype(np.float64)[:, None]
-        codes, *sums = right if "sum" in made else [right]
-        found = made["y"].view(np.int8).reshape(codes.shape) * scale
+    if "scale" in computed:
+        scale = computed["scale"].view(np.float32).astype(np.float64)[:, None]
+        codes, *sums = right if "sum" in computed else [right]
+        found = computed["y"].view(np.int8).reshape(codes.shape) * scale
         worst = float(np.max(np.abs(found - codes) / (scale * 0.51)))
-        return max([worst, *(_error(problem, made["sum"], each, np.abs(each)) for each in sums)])
-    parts = [made[name] for name in (problem.result, "sum") if name in made]
+        return max(
+            [worst, *(_error(problem, computed["sum"], each, np.abs(each)) for each in sums)]
+        )
+    parts = [computed[name] for name in (problem.result, "sum") if name in computed]
     size = np.abs(right)
     if problem.op in _SUMS:
         wide = {name: one.astype(np.float64) for name, one in inputs.items()}
@@ -183,8 +188,8 @@ def worst_error(
     return _error(problem, np.concatenate(parts), right, size)
 
 
-def _error(problem: NamedOperator, made: Array, right: Array, size: Array) -> float:
+def _error(problem: NamedOperator, computed: Array, right: Array, size: Array) -> float:
     """Return the worst error of stored bytes over what it may be, beside `size`."""
-    found = made.view(problem.dtype.numpy).astype(np.float64).reshape(right.shape)
+    found = computed.view(problem.dtype.numpy).astype(np.float64).reshape(right.shape)
     error = np.abs(found - right) / (_TOLERANCE[problem.dtype.name] * (size + 2.0**-4))
     return float(np.max(np.where(np.isfinite(error), error, np.inf)))

@@ -99,9 +99,9 @@ class ProjectSample:
         commands = [c for text in self._texts() for c in _commands_of(text)]
         runs = [c for c in commands if Path(c[0]).name == target]
         scripts = [c for c in commands if c[0].startswith("python") and len(c) > 1]
-        made = [c for c in scripts if Path(c[1]).name.startswith("gen_")]
+        generators = [c for c in scripts if Path(c[1]).name.startswith("gen_")]
         maker = self._maker(target)
-        named = [c for c in made if maker and Path(c[1]).name == maker.name]
+        named = [c for c in generators if maker and Path(c[1]).name == maker.name]
         both = [run[1:] for run in runs for data in named if run[1:] == data[2:]]
         # A README may run one of several programs that take the same words; options of the data's
         # script are no words of a program.

@@ -85,8 +85,8 @@ def first_lanes(call: CallArguments, count: int, bits: int) -> MaskRegister:
     function, mask = call.function, MaskRegister(call.function)
     mask.value = function.new_value()
     kind = f"uint{max(bits, 8)}"
-    made = call_of("UpdateMask", kind, kind, "")
-    function.take(made, call.where, results=(mask.value,), scalar=count)
+    mask_call = call_of("UpdateMask", kind, kind, "")
+    function.take(mask_call, call.where, results=(mask.value,), scalar=count)
     return mask
 
 
@@ -217,8 +217,8 @@ def _store_counted(call: CallArguments) -> Any:
 def _new_mask(call: CallArguments, mode: str = "", scalar: int = 0) -> MaskRegister:
     mask, kind = MaskRegister(call.function), f"uint{call.row.bits}"
     mask.value = call.function.new_value()
-    made = call_of(call.row.operation, kind, kind, mode)
-    call.function.take(made, call.where, results=(mask.value,), scalar=scalar)
+    mask_call = call_of(call.row.operation, kind, kind, mode)
+    call.function.take(mask_call, call.where, results=(mask.value,), scalar=scalar)
     return mask
 
 
@@ -244,8 +244,8 @@ def _barrier(call: CallArguments) -> None:
         near = did_you_mean(word, BARRIERS)
         raise refuse(f"{call.row.name}.type", "be a word of MEM_TYPE", word, near)
     before, behind = BARRIERS[word]
-    made = call_of("LocalMemBar", "uint8", "uint8", before)
-    call.function.take(made, call.where, scalar=_SIDES.index(behind))
+    barrier_call = call_of("LocalMemBar", "uint8", "uint8", before)
+    call.function.take(barrier_call, call.where, scalar=_SIDES.index(behind))
 
 
 BY_FORM: Mapping[Form, Recipe] = MappingProxyType(

@@ -294,11 +294,11 @@ def _link(call: CompilerCall, objects: Sequence[Path], work: Path) -> None:
                 held.write_bytes(part)
                 words[words.index(word)] = str(held)
         libraries.append(_linked(call, words, out, work))
-    made = joined(libraries[0], libraries[1] if len(libraries) > 1 else None)
+    library = joined(libraries[0], libraries[1] if len(libraries) > 1 else None)
     if call.shared:
-        write_at_once(out, made)
+        write_at_once(out, library)
     else:
-        write_program(made, out)
+        write_program(library, out)
 
 
 def _require_one_part(words: Sequence[str]) -> None:

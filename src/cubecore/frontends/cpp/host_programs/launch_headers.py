@@ -55,13 +55,13 @@ def write_host_headers(folder: Path, *, functions: bool = False) -> None:
 def write_launch_headers(sources: Sequence[Source], folder: Path, *, included: bool = True) -> bool:
     """Write a header for each kernel, with `included` that a source includes; True if one is."""
     wanted = {name for source in sources for name in source.scan.includes}
-    made = False
+    any_written = False
     for entry in (entry for source in sources for entry in source.scan.entries):
         header = f"aclrtlaunch_{entry.name}.h"
         if (header in wanted or not included) and not entry.templated:
             (folder / header).write_text(_HEAD + _launch(entry), "utf-8", "surrogateescape")
-            made = True
-    return made
+            any_written = True
+    return any_written
 
 
 def _launch(entry: Entry) -> str:

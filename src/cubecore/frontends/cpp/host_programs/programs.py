@@ -373,8 +373,8 @@ class _Program:
                 turns(core, run, at_once, where)
 
         function.__name__ = name
-        made = Kernel(function, kind, (), (), {}, self._options, turns=True, language="cpp")
-        ready, _ = ready_launch(made, blocks, (), {}, private_memory)
+        kernel = Kernel(function, kind, (), (), {}, self._options, turns=True, language="cpp")
+        ready, _ = ready_launch(kernel, blocks, (), {}, private_memory)
         if of_threads:
             size.require_chip(name, ready.chip)
         ready, at_once = replace(ready, tensors=self._tensors), ready.at_once

@@ -150,9 +150,9 @@ def compiled_binding(
         # A file that includes none of these headers is to fail as it does elsewhere.
         prefix = torch_prefix() if all(map(_is_plain_host, texts)) else None
         words += ["-include", str(prefix)] if prefix is not None else []
-        made = work / "binding"
-        compile_and_link([*words, f"--npu-arch=dav-{arch}", "-o", str(made)])
-        write_at_once(program, made.read_bytes(), 0o755)
+        built = work / "binding"
+        compile_and_link([*words, f"--npu-arch=dav-{arch}", "-o", str(built)])
+        write_at_once(program, built.read_bytes(), 0o755)
     return TorchBinding(program, run_operator, timeout_s)
 
 

@@ -127,12 +127,12 @@ def _pages_for(sizes: Sequence[int]) -> SharedPages:
         if pages.used == used and pages.process == os.getpid():
             return pages
         pages.release()
-    made = spread_pages(_spans(sizes, 0)[-1][1])
-    used = _spans(sizes, made.space_bytes)
+    fresh = spread_pages(_spans(sizes, 0)[-1][1])
+    used = _spans(sizes, fresh.space_bytes)
     for start, end in used:
         with suppress(OSError):  # of an older system
-            made.map.madvise(_POPULATE_WRITE, start, end - start)
-    return made._replace(used=used)
+            fresh.map.madvise(_POPULATE_WRITE, start, end - start)
+    return fresh._replace(used=used)
 
 
 def _spans(sizes: Sequence[int], space_bytes: int) -> Spans:
@@ -194,8 +194,8 @@ def file_of_pages(size: int) -> int:
     except (AttributeError, PermissionError):  # of another system, or of a box
         from tempfile import TemporaryFile
 
-        with TemporaryFile() as made:
-            file = os.dup(made.fileno())
+        with TemporaryFile() as backing:
+            file = os.dup(backing.fileno())
     try:
         os.ftruncate(file, size)
     except OSError:

@@ -127,10 +127,10 @@ class CppKernel(Kernel):
         A tiling key may have a kind of its own.
         """
         if "tiling_key" in fields and "kind" not in fields:
-            made = replace(self, tiling_key=fields["tiling_key"])
+            kernel = replace(self, tiling_key=fields["tiling_key"])
             arch = chip_named(self.options.of_session().chip).arch
-            types = made.build("cube" if self.kind == "cube" else "vector", arch).types
-            own = kind_of_key(self.source.entry(self.entry), made.tiling_key, types)
+            types = kernel.build("cube" if self.kind == "cube" else "vector", arch).types
+            own = kind_of_key(self.source.entry(self.entry), kernel.tiling_key, types)
             fields["kind"] = own or self.kind
         return replace(self, **fields)
 
@@ -201,7 +201,7 @@ def kernel_of(
     ]
     function.__signature__ = inspect.Signature(parameters_of_call)  # type: ignore[attr-defined]
     function.__name__ = name
-    made = CppKernel(
+    kernel = CppKernel(
         function,
         kind,
         (),
@@ -215,7 +215,7 @@ def kernel_of(
         verbose=verbose,
         turns=True,
     )
-    return made.using(**marks)
+    return kernel.using(**marks)
 
 
 def _kind_by_use(source: Source, name: str, arch: str, vector: Built) -> str:

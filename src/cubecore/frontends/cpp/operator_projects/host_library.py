@@ -101,27 +101,27 @@ def _build(
     """Put the library of an op_host into the cache."""
     with scratch_folder() as scratch:
         work = Path(scratch)
-        made = _Objects(files, tuple(defines), work, verbose)
+        objects = _Objects(files, tuple(defines), work, verbose)
         for path in files.host:
-            made.compile(path)
-        if not made.objects:
-            raise made.errors[0]
+            objects.compile(path)
+        if not objects.objects:
+            raise objects.errors[0]
         # A part of a project that lacks something must not stop the rest. Files that do not compile
         # become ones whose functions refuse; functions that no file has are looked for in the
         # companions of the files that were read; what is still missing is linked as functions that
         # refuse when they are called.
-        failed = [str(error) for error in made.errors]
-        undefined = _linked([*made.objects, _main()], files.folder, work)
-        if undefined and (more := companions(made.files, made.read)):
+        failed = [str(error) for error in objects.errors]
+        undefined = _linked([*objects.objects, _main()], files.folder, work)
+        if undefined and (more := companions(objects.files, objects.read)):
             for path in more:
-                made.compile(path)
-            undefined = _linked([*made.objects, _main()], files.folder, work)
+                objects.compile(path)
+            undefined = _linked([*objects.objects, _main()], files.folder, work)
         if undefined is not None:
-            _complete([*made.objects, _main()], undefined, files.folder, work)
-        digests = {str(file): file_digest(file) for file in sorted(made.read)}
+            _complete([*objects.objects, _main()], undefined, files.folder, work)
+        digests = {str(file): file_digest(file) for file in sorted(objects.read)}
         # The library comes first, the record that vouches for it last: other processes look for the
         # record.
-        record = {"files": digests, "failed": failed, "absent": sorted(made.absent)}
+        record = {"files": digests, "failed": failed, "absent": sorted(objects.absent)}
         _library(work).replace(record_path.with_suffix(".so"))
         note = work / "record.json"
         note.write_text(json.dumps(record))
@@ -197,8 +197,8 @@ def _prefix() -> Path:
     """Return the header that every file of an op_host includes first, compiled beforehand."""
     tool = compiler()
     names = header_names("op_hosts")
-    made = (str(names), _PREFIX, header_folder().name)
-    base = folder() / f"op-host-{digest((tool.identity, *made, *_flags()))}"
+    content = (str(names), _PREFIX, header_folder().name)
+    base = folder() / f"op-host-{digest((tool.identity, *content, *_flags()))}"
     prefix, ready = base / "prefix.h", base / "prefix.h.gch"
     if ready.is_file() or (tool.is_clang and prefix.is_file()):
         used(prefix)

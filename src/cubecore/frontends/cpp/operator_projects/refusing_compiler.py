@@ -51,18 +51,19 @@ def compile_refusing(
     beside `out`, as the compiler's -MD writes it.
     """
     try:
-        made, text = _preprocessed(files, path, out.with_suffix(".ii"), work, command)
+        translation, text = _preprocessed(files, path, out.with_suffix(".ii"), work, command)
     except CubecoreError:
         return None
     unit = out.with_suffix(".ii")
-    arguments = [*command(made.files), "-x", "c++-cpp-output", "-c", str(unit), "-o", str(out)]
+    output = ["-x", "c++-cpp-output", "-c", str(unit), "-o", str(out)]
+    arguments = [*command(translation.files), *output]
     text = marked(text, path)
     for _ in range(_ROUNDS):
         unit.write_text(text, "utf-8")
         code, said = ran(arguments, path, work)
         if code == 0:
-            return made
-        changed = refusing(text, _errors(said, path), made.absent)
+            return translation
+        changed = refusing(text, _errors(said, path), translation.absent)
         if changed == text:
             return None
         text = changed

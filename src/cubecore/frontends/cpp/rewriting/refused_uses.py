@@ -71,11 +71,11 @@ def refusing(text: str, errors: Iterable[UseError], absent: Sequence[str] = ()) 
             # A using-declaration of a missing name is dropped: its uses refuse where they stand.
             if not within and _USING.fullmatch(text, start, end):
                 edits[start, end] = ""
-    made, at = [], 0
+    parts, at = [], 0
     for (start, end), changed in sorted(edits.items()):
-        made += [text[at:start], changed]
+        parts += [text[at:start], changed]
         at = end
-    return "".join([*made, text[at:]])
+    return "".join([*parts, text[at:]])
 
 
 def _refusal(body: str, error: UseError, absent: Sequence[str]) -> str:

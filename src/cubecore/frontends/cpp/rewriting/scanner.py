@@ -360,7 +360,7 @@ def _addresses(
     text: str, code: list[Token], arrays: list[tuple[int, int, str]]
 ) -> Iterator[tuple[int, int, str]]:
     """Yield the edits that take an array's plain pointer where it, or one behind it, is cast."""
-    names = {name for _, _, made in arrays for name in _ARRAY_NAME.findall(made)}
+    names = {name for _, _, declaration in arrays for name in _ARRAY_NAME.findall(declaration)}
     for number, token in enumerate(code):
         if token.text != "reinterpret_cast" or number + 1 >= len(code):
             continue
@@ -389,8 +389,8 @@ def _array_list(
             open_, last = last + 1, closing(code, last + 1)
             lengths.append(text[code[open_].end : code[last].start])
         if not lengths[0].strip():
-            made = f"::cubecore::dynamic_array<{memory}, {kind}>()"
-            declarations.append(f"::cubecore::ArrayOf<{memory}, {kind}> {name} = {made}")
+            declaration = f"::cubecore::dynamic_array<{memory}, {kind}>()"
+            declarations.append(f"::cubecore::ArrayOf<{memory}, {kind}> {name} = {declaration}")
         elif len(lengths) > 1 and has_thread_words(code):
             # Rows of rows: a pointer to the first one, which is used as the array is.
             rows = "".join(f"[{length}]" for length in lengths[1:])

@@ -161,14 +161,14 @@ def _declared(text: str, code: Sequence[Token], number: int) -> Iterator[Edit]:
         last, open_ = closing(code, last + 1), last + 1
         extents += text[code[open_].start : code[last].end]
     if "[]" in extents.replace(" ", ""):
-        made = f"{kind}* {name} = ::cubecore::simt::dynamic<{kind}>()"
+        declaration = f"{kind}* {name} = ::cubecore::simt::dynamic<{kind}>()"
     else:
         site = f"cubecore_{name}"
-        made = (
+        declaration = (
             f"static const char {site} = 0; auto& {name} ="
             f" ::cubecore::simt::fixed<{kind}{extents}>(&{site})"
         )
-    yield code[begin].start, code[last].end, made
+    yield code[begin].start, code[last].end, declaration
 
 
 @dataclass(frozen=True, slots=True)

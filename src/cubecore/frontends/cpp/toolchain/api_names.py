@@ -106,11 +106,11 @@ def functions_of(text: str) -> Iterator[str]:
     yield from _FUNCTION.findall(text)
     yield from _ALIAS.findall(text)
     for macro, parameters, body in _MACRO.findall(text):
-        made = [re.sub(r"\s", "", name) for name in _MADE.findall(body)]
+        names = [re.sub(r"\s", "", name) for name in _MADE.findall(body)]
         for arguments in re.findall(rf"^{macro}\(([^()]*)", text, re.MULTILINE):
             values = [value.strip() for value in arguments.split(",")]
             known = dict(zip((p.strip() for p in parameters.split(",")), values, strict=False))
-            for name in made:
+            for name in names:
                 yield "".join(known.get(part, part) for part in name.split("##"))
 
 

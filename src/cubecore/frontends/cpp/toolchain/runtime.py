@@ -38,8 +38,8 @@ def runtime() -> Runtime:
 def _made_once(name: str, suffix: str, flags: Sequence[str], *libraries: str) -> Path:
     """Return what a text of the runtime's is compiled to."""
     text, tool = HERE / "runtime" / name, compiler()
-    made = folder() / f"{text.stem}-{digest((tool.identity, headers()))}{suffix}"
-    if not made.is_file():
+    file = folder() / f"{text.stem}-{digest((tool.identity, headers()))}{suffix}"
+    if not file.is_file():
         from cubecore.frontends.cpp.toolchain.diagnostics import compile_with
 
         with scratch_folder() as scratch:
@@ -47,6 +47,6 @@ def _made_once(name: str, suffix: str, flags: Sequence[str], *libraries: str) ->
             search = include_flags(HERE / "runtime")
             command = [*flags, *search, str(text), *libraries, "-o", str(out)]
             compile_with(command, text, Path(scratch))
-            out.replace(made)
-    used(made)
-    return made
+            out.replace(file)
+    used(file)
+    return file

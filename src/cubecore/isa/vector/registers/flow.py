@@ -49,8 +49,8 @@ class Flow:
         most = int(max(entries.results.max(), entries.sources.max(), entries.masks.max()))
         self._made = np.full((most + 1, 2), NONE, np.intp)
         for slot in range(entries.results.shape[1]):
-            made = np.flatnonzero(entries.results[:, slot])
-            self._made[entries.results[made, slot]] = np.stack([made, np.full_like(made, slot)], -1)
+            rows = np.flatnonzero(entries.results[:, slot])
+            self._made[entries.results[rows, slot]] = np.stack([rows, np.full_like(rows, slot)], -1)
 
     def steps(self) -> Mapping[int, RegisterStep]:
         """Return the calls of the program by their leaves' numbers."""
@@ -93,10 +93,10 @@ class Flow:
         # For each value the most that any reader looks at; a value that nobody reads counts as
         # whole.
         for column in entries.sources.T:
-            made = made_by[column]
-            taken = np.flatnonzero(made >= 0)
-            np.maximum.at(needed, made[taken], let_through[taken])
-            used[made[taken]] = True
+            producers = made_by[column]
+            taken = np.flatnonzero(producers >= 0)
+            np.maximum.at(needed, producers[taken], let_through[taken])
+            used[producers[taken]] = True
         return np.where(used, needed, REGISTER_BYTES)
 
     def _first_bytes(self) -> NDArray[np.int64]:
@@ -104,13 +104,13 @@ class Flow:
         entries = self._entries
         counts = np.full(entries.calls.size, REGISTER_BYTES, np.int64)
         for number, call in enumerate(entries.table):
-            made = np.flatnonzero(entries.calls == number)
+            rows = np.flatnonzero(entries.calls == number)
             if call.operation.form is Form.COUNT:
-                active = entries.scalars[made].astype(np.int64) * call.width
-                counts[made] = np.minimum(active, REGISTER_BYTES)
+                active = entries.scalars[rows].astype(np.int64) * call.width
+                counts[rows] = np.minimum(active, REGISTER_BYTES)
             elif call.operation.form is Form.PATTERN:
-                first = self._first_lanes(int(made[0]))
-                counts[made] = REGISTER_BYTES if first is None else first
+                first = self._first_lanes(int(rows[0]))
+                counts[rows] = REGISTER_BYTES if first is None else first
         masked = self._made[entries.masks, 0]
         looked_at = np.where(masked >= 0, counts[masked], REGISTER_BYTES)
         for number, call in enumerate(entries.table):
@@ -165,11 +165,11 @@ class Flow:
         self, leaf: FoldedCall, levels: tuple[int, ...], values: NDArray[np.uint32]
     ) -> ValueSource:
         """Return where values come from, which are those of one operand on all trips."""
-        made, slots = self._made[values, 0], self._made[values, 1]
-        makers = np.where(made < 0, NONE, self._leaf_of[made])
+        producers, slots = self._made[values, 0], self._made[values, 1]
+        makers = np.where(producers < 0, NONE, self._leaf_of[producers])
         known = np.unique(makers)
         if known.size == 1:
-            self._require_latest(leaf.entries, made)
+            self._require_latest(leaf.entries, producers)
             return ValueSource(int(known[0]), _one_slot(slots))
         # Two makers: one before a loop, and the loop's own body, which makes the value that its
         # next trip reads. On the first trip of that loop, and on no other, the former is read.
@@ -178,20 +178,20 @@ class Flow:
             begin, rest = np.unique(of_trips[0]), np.unique(of_trips[1:])
             if begin.size == 1 and rest.size == 1:
                 behind, uses = np.moveaxis(slots, axis, 0), np.moveaxis(leaf.entries, axis, 0)
-                values_made = np.moveaxis(made, axis, 0)
+                values_made = np.moveaxis(producers, axis, 0)
                 self._require_latest(uses[0], values_made[0])
                 self._require_latest(uses[1:], values_made[1:])
                 initial = ValueSource(int(begin[0]), _one_slot(behind[0]))
                 return ValueSource(int(rest[0]), _one_slot(behind[1:]), level, initial)
         raise UnfoldableError
 
-    def _require_latest(self, uses: Indices, made: Indices) -> None:
+    def _require_latest(self, uses: Indices, producers: Indices) -> None:
         """Refuse a value that its maker has made anew since: the executor keeps the latest."""
-        if made.reshape(-1)[0] < 0:
+        if producers.reshape(-1)[0] < 0:
             return
-        order = self._order[int(self._leaf_of[made.reshape(-1)[0]])]
+        order = self._order[int(self._leaf_of[producers.reshape(-1)[0]])]
         latest = order[np.searchsorted(order, uses.reshape(-1)) - 1]
-        if not np.array_equal(latest, made.reshape(-1)):
+        if not np.array_equal(latest, producers.reshape(-1)):
             raise UnfoldableError
 
 

@@ -191,12 +191,12 @@ class UndefinedLanes(Execution):
         kept = form in {Form.SELECT, Form.MOVE} or call.mode == MERGING
         new, old = (marked[:-1], marked[-1]) if kept and marked else (marked, none)
         # Marks of values that are equal in all trips of a loop have one row, others one a trip.
-        made: Array = np.maximum.reduce(np.broadcast_arrays(none, *new)[1:] or [none])
+        undefined: Array = np.maximum.reduce(np.broadcast_arrays(none, *new)[1:] or [none])
         if mask is None:
-            return made
+            return undefined
         on = governed(mask, call.width)
         # The values decide between old and new, and may do so differently on each core.
         if kept and not self._mask_is_known():
-            made = np.maximum(made, old)
-        blended: Array = np.where(on, made, old)
+            undefined = np.maximum(undefined, old)
+        blended: Array = np.where(on, undefined, old)
         return blended

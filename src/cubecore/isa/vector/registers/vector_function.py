@@ -153,12 +153,12 @@ class VectorFunction(Instruction):
         mask = mask_of(registers)
         if self.is_direct:
             read, written = self._sides
-            made = [_unwritten(cores, high - low) for _, low, high in written]
-            parts = [UbPart(low, array) for (_, low, _), array in zip(written, made, strict=True)]
+            arrays = [_unwritten(cores, high - low) for _, low, high in written]
+            parts = [UbPart(low, array) for (_, low, _), array in zip(written, arrays, strict=True)]
             parts += [UbPart(low, inputs[name].reshape(cores, -1)) for name, low, _ in read]
             ar = execute(performed, parts, registers.ctrl, mask)
             stored = {}
-            for (name, _, _), array, part in zip(written, made, parts, strict=False):
+            for (name, _, _), array, part in zip(written, arrays, parts, strict=False):
                 stored[name] = part.array
                 if part.array is not array:  # another array has taken its place
                     _SPARE[array.shape] = array

@@ -55,8 +55,8 @@ class AccessOrder:
         most = max(int(entries.results.max(initial=0)), int(entries.sources.max(initial=0)))
         self._made = np.full(max(most, int(entries.masks.max(initial=0))) + 1, -1, np.intp)
         for slot in range(entries.results.shape[1]):
-            made = np.flatnonzero(entries.results[:, slot])
-            self._made[entries.results[made, slot]] = made
+            rows = np.flatnonzero(entries.results[:, slot])
+            self._made[entries.results[rows, slot]] = rows
         self._made[0] = -1
         memory = (step for step in program.steps.values() if step.loads or step.stores)
         steps = [step for step in memory if step.pieces.low.size]
@@ -107,12 +107,12 @@ class AccessOrder:
         while open_ and len(found) < len(wanted):
             at = open_.pop()
             for value in (*self.entries.sources[at], self.entries.masks[at]):
-                made = int(self._made[value])
-                if made >= first and made not in seen:
-                    seen.add(made)
-                    open_.append(made)
-                    if made in wanted:
-                        found.add(made)
+                producer = int(self._made[value])
+                if producer >= first and producer not in seen:
+                    seen.add(producer)
+                    open_.append(producer)
+                    if producer in wanted:
+                        found.add(producer)
         return found
 
     def made_by(self, value: int) -> int:

@@ -56,9 +56,9 @@ def _dependences(order: AccessOrder) -> Edges:
     entries = order.entries
     for column in (*entries.sources.T, entries.masks):
         edges += [
-            (made, at)
+            (producer, at)
             for at, value in enumerate(column.tolist())
-            if value and (made := order.made_by(value)) >= 0
+            if value and (producer := order.made_by(value)) >= 0
         ]
     return edges
 

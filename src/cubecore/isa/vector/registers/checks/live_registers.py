@@ -33,15 +33,15 @@ def spills(program: RegisterProgram) -> Iterator[Spill]:
     count = program.entries.calls.size
     if count <= _MASKS:
         return
-    made, last = _lives(program)
-    is_mask = _masks(program, made.size)
+    first, last = _lives(program)
+    is_mask = _masks(program, first.size)
     for kind, most, which in (("vector", _VECTORS, ~is_mask), ("mask", _MASKS, is_mask)):
-        held = which & (made >= 0) & (last > made)
+        held = which & (first >= 0) & (last > first)
         if np.count_nonzero(held) <= most:
             continue
         # Values alive behind each entry: the running sum of those made so far minus those taken for
         # the last time.
-        begun, ended = (np.bincount(at[held], minlength=count) for at in (made, last))
+        begun, ended = (np.bincount(at[held], minlength=count) for at in (first, last))
         live = np.cumsum(begun - ended)
         beyond = np.flatnonzero(live > most)
         if beyond.size:
@@ -68,11 +68,11 @@ def _lives(program: RegisterProgram) -> tuple[NDArray[np.intp], NDArray[np.intp]
     taken = np.concatenate([entries.sources, entries.masks[:, None]], axis=1)
     order = np.arange(entries.calls.size)[:, None]
     most = max(int(taken.max()), int(entries.results.max()))
-    made, last = np.full((2, most + 1), -1, np.intp)
-    made[entries.results] = order
+    first, last = np.full((2, most + 1), -1, np.intp)
+    first[entries.results] = order
     last[taken] = order  # of a value that is taken again the last time holds
-    made[0] = last[0] = -1
-    return made, last
+    first[0] = last[0] = -1
+    return first, last
 
 
 def _masks(program: RegisterProgram, count: int) -> NDArray[np.bool_]:
