@@ -3,6 +3,7 @@
 import hashlib
 import mmap
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -210,6 +211,17 @@ def test_a_page_without_room_stops_a_step(tmp_path) -> None:
     read = partial(behind_its_end, tmp_path / "pages")
     step = steps.forked("a step", read, CpuBudget(sum(os.times()[:2]) + 60), 50)
     assert step.failed == ("stopped", "a step has no room left for its arrays")
+
+
+def killed() -> dict[str, str]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return {}
+
+
+def test_a_step_that_the_system_kills_lacks_memory() -> None:
+    step = steps.forked("a step", killed, CpuBudget(sum(os.times()[:2]) + 60), 50)
+    sentence = "a step was killed, as where the machine's memory does not suffice"
+    assert step.failed == ("stopped", sentence)
 
 
 def test_the_steps_of_a_judgement_share_its_cpu_seconds() -> None:

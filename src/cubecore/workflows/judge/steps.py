@@ -262,8 +262,10 @@ def _output_of(work: Callable[[], Json]) -> Json:
 def _without_answer(name: str, status: int, log: bytes, budget: CpuBudget) -> Json:
     """Return why a child left no answer: its limit of CPU time, a lack of memory, or a crash."""
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-    if number in {signal.SIGXCPU, signal.SIGKILL}:
+    if number == signal.SIGXCPU or (number == signal.SIGKILL and not budget.left_s):
         return {STOPPED: f"{name} {budget.sentence}"}
+    if number == signal.SIGKILL:  # nobody else's but the system's, which lacks memory
+        return {STOPPED: f"{name} was killed, as where the machine's memory does not suffice"}
     if number == signal.SIGBUS:  # a page of a file that its folder has no room for: global memory
         return {STOPPED: f"{name} has no room left for its arrays"}
     return {FAULT: f"{name} ended with status {status}: {log.decode('utf-8', 'replace')}"}
