@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import cubecore
+from cubecore.answers.judged.batch import JudgedBatch, JudgedRequest
 from cubecore.workflows.judge.batch import judge_batch
 from cubecore.workflows.judge.batch_requests import batch_requests
 from cubecore.workflows.judge.content import content_digest
@@ -96,6 +97,25 @@ def test_folders_of_killed_judgements_go_and_those_in_use_stay(tmp_path, monkeyp
         "cubecore-judge-used",
     ]
     assert (tmp_path / "other" / "lock").exists()
+
+
+def test_submissions_are_named_from_the_folder_that_they_share():
+    def batch(*paths):
+        requests = (
+            JudgedRequest(p, "task.py", CHIP, "wrong", "no", 1.0, "run 1.0 s") for p in paths
+        )
+        return JudgedBatch(tuple(requests), len(paths), 2.0, "verdicts.sqlite")
+
+    several = batch("/data/out/a/relu.txt", "/data/out/b/relu.txt", "/data/out/relu.txt")
+    assert several.folder == "/data/out"
+    assert "Submissions below /data/out\n" in several.text
+    assert [line.split()[0] for line in several.text.splitlines() if "relu" in line] == [
+        *("a/relu.txt", "b/relu.txt", "relu.txt"),
+        "a/relu.txt",
+    ]
+    for paths in (("/data/relu.txt",), ("/a/relu.txt", "/b/relu.txt"), ("a.txt", "b.txt")):
+        assert batch(*paths).folder == ""
+        assert all(path in batch(*paths).text for path in paths)
 
 
 @pytest.mark.usefixtures("folder")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from cubecore.presented import Presented
@@ -143,18 +144,36 @@ class JudgedBatch(Presented):
         return text if self.judged == len(self.requests) else f"{text}; {reused} reused"
 
     @property
+    def folder(self) -> str:
+        """The folder that all submissions lie below; empty if it would shorten no name."""
+        parents = [PurePath(each.submission).parent for each in self.requests]
+        if len(parents) < 2:
+            return ""
+        folders = (parents[0], *parents[0].parents)
+        shared = next(
+            (f for f in folders if all(each.is_relative_to(f) for each in parents)), PurePath()
+        )
+        return str(shared) if len(shared.parts) > 1 else ""
+
+    def name_of(self, request: JudgedRequest) -> str:
+        """Return the path of a submission from that folder."""
+        path = PurePath(request.submission)
+        return str(path.relative_to(self.folder)) if self.folder else str(path)
+
+    @property
     def text(self) -> str:
         """The counts, every submission that is not right, and the slowest."""
         cpu = self._cpu
         lines = [self.headline, self.speed]
+        lines += [f"Submissions below {self.folder}"] if self.folder else []
         lines.append(f"CPU: median {cpu['median']:.1f} s, 95th percentile {cpu['p95']:.1f} s")
         others = [each for each in self.requests if each.outcome != "right"]
         if others:
-            rows = [(each.submission, each.outcome, each.reason) for each in others]
+            rows = [(self.name_of(each), each.outcome, each.reason) for each in others]
             lines += ["", "Not right", *table(rows)]
         lines += ["", "Slowest"]
         lines += table(
-            (each.submission, f"{each.cpu_s:.1f} s", each.longest) for each in self.slowest
+            (self.name_of(each), f"{each.cpu_s:.1f} s", each.longest) for each in self.slowest
         )
         return "\n".join(lines) + "\n"
 
@@ -178,4 +197,6 @@ class JudgedBatch(Presented):
             meanings=[(name, count, _MEANINGS[name]) for name, count in self.counts.items()],
             requests=self.requests,
             slowest=self.slowest,
+            folder=self.folder,
+            name_of=self.name_of,
         )

@@ -223,10 +223,10 @@ class _Program:
         # Loading a library registers its kernels. The AIC's part is loaded behind that, so that
         # kernels are known by the first library's entries.
         texts = [os.fsencode(self._path), *(os.fsencode(word) for word in words)]
-        entry = self._child.symbol(libraries[0], "main", answer_host=self._bridge.hosted)
+        entry = self._child.symbol(libraries[0], "main", answer_host=self._bridge.answer_host)
         self._kernels = {facts.name: facts for facts in self._bridge.registered()}
         for library in libraries[1:]:
-            self._child.symbol(library, "main", answer_host=self._bridge.hosted)
+            self._child.symbol(library, "main", answer_host=self._bridge.answer_host)
         return self._bridge.start(entry, texts)
 
     def _asked(self, asked: HostQuestion) -> int | bytes:

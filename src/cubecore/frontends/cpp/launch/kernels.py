@@ -428,7 +428,7 @@ class _Loaded:
         library = self._parts[part]
         symbol = partial(self._child.symbol, library.path, library.symbol)
         if library.copies:
-            return symbol(answer_host=self.bridge.hosted, copied=True)
+            return symbol(answer_host=self.bridge.answer_host, copied=True)
         if part not in self._entries:
-            self._entries[part] = symbol(answer_host=self.bridge.hosted)
+            self._entries[part] = symbol(answer_host=self.bridge.answer_host)
         return self._entries[part]

@@ -195,6 +195,6 @@ def _served(
 
     texts = [word.encode("utf-8", "surrogateescape") for word in words]
     bridge = Bridge(child, host=asked)
-    entry = child.symbol(library, "cubecore_op_host", answer_host=bridge.hosted)
+    entry = child.symbol(library, "cubecore_op_host", answer_host=bridge.answer_host)
     bridge.start(entry, texts)
     return [*lines, f"reason\t{tilings.reason}"]

@@ -146,10 +146,10 @@ class Bridge:
         """
         message = self._child.ask(Commands.START, words(program, len(given)), *map(text, given))
         while message.what == Asks.HOST:
-            message = self.hosted(message)
+            message = self.answer_host(message)
         return message.word()
 
-    def hosted(self, message: Message) -> Message:
+    def answer_host(self, message: Message) -> Message:
         """Answer host code; return the next message."""
         asked = HostQuestion(
             message.word(), message.word(), message.word(), message.said(), *_words(message, 2)
@@ -197,7 +197,7 @@ class Bridge:
                 self._take_workspaces(handle, message, launch.gm_base)
                 break
             if message.what == Asks.HOST:
-                message = self.hosted(message)
+                message = self.answer_host(message)
                 continue
             answer = self._answers[message.what](self, native_core, message) or b""
             message = child.ask(Commands.ANSWER, words(number), answer)
