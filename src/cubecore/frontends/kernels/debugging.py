@@ -260,11 +260,11 @@ class Debugging:
 
 
 def debug(kernel: Kernel, blocks: int, *arguments: object, **words: object) -> Debugging:
-    """Return a launch that can be stopped and inspected: ``made[blocks](*arguments, **words)``.
+    """Return a launch that can be stopped and inspected: ``kernel[blocks](*arguments, **words)``.
 
     Parameters
     ----------
-    made : Kernel
+    kernel : Kernel
         The kernel.
     blocks : int
         The blocks of the launch.
