@@ -328,6 +328,6 @@ def test_what_fits_at_a_smaller_shape_alone_is_refused(tmp_path, monkeypatch):
     (error,) = verdict["errors"]
     assert (error["stage"], error["file"], error["line"]) == ("run", "kernel/add.cpp", 18)
     assert error["message"] == (
-        "k.cpp:18 (add): DataCopy (copy_gm_to_ubuf) at k.cpp:18: dst (b) must stay inside UB "
-        "(0 to 196608 B), got bytes [16777216, 33554432)"
+        "kernel/add.cpp:18 (add): DataCopy (copy_gm_to_ubuf) at kernel/add.cpp:18: dst (b) must "
+        "stay inside UB (0 to 196608 B), got bytes [16777216, 33554432)"
     )
