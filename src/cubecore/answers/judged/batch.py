@@ -155,25 +155,27 @@ class JudgedBatch(Presented):
         )
         return str(shared) if len(shared.parts) > 1 else ""
 
-    def name_of(self, request: JudgedRequest) -> str:
-        """Return the path of a submission from that folder."""
-        path = PurePath(request.submission)
-        return str(path.relative_to(self.folder)) if self.folder else str(path)
+    @property
+    def names(self) -> dict[str, str]:
+        """The path of each submission from that folder, by its whole path."""
+        folder, paths = self.folder, (PurePath(each.submission) for each in self.requests)
+        names = (str(path.relative_to(folder) if folder else path) for path in paths)
+        return dict(zip((each.submission for each in self.requests), names, strict=True))
 
     @property
     def text(self) -> str:
         """The counts, every submission that is not right, and the slowest."""
-        cpu = self._cpu
+        cpu, names = self._cpu, self.names
         lines = [self.headline, self.speed]
         lines += [f"Submissions below {self.folder}"] if self.folder else []
         lines.append(f"CPU: median {cpu['median']:.1f} s, 95th percentile {cpu['p95']:.1f} s")
         others = [each for each in self.requests if each.outcome != "right"]
         if others:
-            rows = [(self.name_of(each), each.outcome, each.reason) for each in others]
+            rows = [(names[each.submission], each.outcome, each.reason) for each in others]
             lines += ["", "Not right", *table(rows)]
         lines += ["", "Slowest"]
         lines += table(
-            (self.name_of(each), f"{each.cpu_s:.1f} s", each.longest) for each in self.slowest
+            (names[each.submission], f"{each.cpu_s:.1f} s", each.longest) for each in self.slowest
         )
         return "\n".join(lines) + "\n"
 
@@ -198,5 +200,5 @@ class JudgedBatch(Presented):
             requests=self.requests,
             slowest=self.slowest,
             folder=self.folder,
-            name_of=self.name_of,
+            names=self.names,
         )
