@@ -16,10 +16,7 @@ def private_memory(_: Sequence[int]) -> GlobalMemory:
 
 
 def allocated(
-    gm: GlobalMemory,
-    hosts: Sequence[HostTensor],
-    outputs: Iterable[str],
-    scratch: Iterable[str],
+    gm: GlobalMemory, hosts: Sequence[HostTensor], outputs: Iterable[str], scratch: Iterable[str]
 ) -> dict[str, tuple[HostTensor, GlobalTensor]]:
     """Return the tensors by name, each on the host and in global memory.
 

@@ -40,6 +40,7 @@ from cubecore.frontends.kernels.session import (
     LaunchOptions,
     current_session,
     is_blank,
+    sampled_count,
 )
 from cubecore.frontends.kernels.tensor_lists import TensorList
 from cubecore.frontends.source_locations import (
@@ -458,7 +459,7 @@ def ready_launch(
         elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
             given[name] = RuntimeInt(int(value), f"the argument {name}")
     gm = memory([host.raw.size for host in hosts])
-    sampled = 0 if session is None else session.sampled
+    sampled = sampled_count()
     if sampled and not is_blank():  # what is blank has no contents, and may have terabytes
         gm.follow_stores()
     tensors = allocated(gm, hosts, device_kernel.outputs, device_kernel.scratch)

@@ -216,8 +216,7 @@ class KernelRun(Presented):
             As `written` does.
         """
         tensor = self._fresh(name)
-        valid = np.asarray(tensor.buffer.valid != 0)
-        return valid if tensor.issued is None else valid | tensor.issued.marked(0, valid.size)
+        return tensor.stored(0, tensor.buffer.size_bytes)
 
     def _fresh(self, name: str) -> GlobalTensor:
         """Return the tensor of an array that began uninitialised."""
@@ -330,6 +329,12 @@ def is_blank() -> bool:
     """Return whether arrays have sizes alone."""
     session = _session.get()
     return session is not None and session.blank
+
+
+def sampled_count() -> int:
+    """Return of how many AI Cores the blocks are run; 0 for all."""
+    session = _session.get()
+    return 0 if session is None else session.sampled
 
 
 def current_session() -> ScriptSession | None:

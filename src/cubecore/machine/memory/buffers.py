@@ -139,6 +139,14 @@ class GlobalTensor:
         """The first address behind it."""
         return self.address + self.buffer.size_bytes
 
+    def stored(self, low: int, high: int) -> NDArray[np.bool_]:
+        """Return which of the bytes [low, high) were stored to, from initialised memory or not.
+
+        Where stores are not noted, those that are initialised.
+        """
+        valid = np.asarray(self.buffer.valid[low:high] != 0)
+        return valid if self.issued is None else valid | self.issued.marked(low, high)
+
 
 def starts_of(sizes: Iterable[int], space_bytes: int = GM_SPACE_BYTES) -> Iterator[int]:
     """Yield the addresses of tensors of these sizes, allocated one after another."""

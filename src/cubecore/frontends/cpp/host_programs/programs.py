@@ -271,12 +271,12 @@ class _Program:
 
     def stored_at(self, address: int, count: int) -> NDArray[np.bool_]:
         """Return which of these bytes were stored to, from initialised memory or not."""
-        valid = np.asarray(self.bytes_at(address, count).valid != 0)
         tensor = self._gm.at(address - self._base)
-        if tensor is None or tensor.issued is None:
-            return valid
+        if tensor is None:
+            return np.zeros(0, np.bool_)
         start = address - self._base - tensor.address
-        return valid | tensor.issued.marked(start, start + count)
+        self._gm.settle(tensor, tensor.address + start, tensor.address + start + count)
+        return tensor.stored(start, start + count)
 
     def allocate(self, size: int) -> int:
         """Return the address of new memory of the device; 0 for none."""

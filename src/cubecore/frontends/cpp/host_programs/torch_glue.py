@@ -26,7 +26,7 @@ from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
 from cubecore.frontends.cpp.toolchain.cache import digest, filled, folder, scratch_folder, used
 from cubecore.frontends.cpp.toolchain.compiler import compiler
 from cubecore.frontends.cpp.toolchain.generated.header_folder import headers
-from cubecore.frontends.kernels.session import current_session, is_blank
+from cubecore.frontends.kernels.session import is_blank, sampled_count
 
 HEADERS = (
     *("torch/extension.h", "torch/torch.h", "torch/all.h", "torch/library.h", "torch/script.h"),
@@ -267,8 +267,7 @@ class _Call:
 
     def _marks(self, memory: Memory, view: "_View") -> NDArray[np.bool_]:
         """Return which bytes of a result were written; where some blocks ran, stored to at all."""
-        session = current_session()
-        if session is None or not session.sampled or not view.address:
+        if not sampled_count() or not view.address:
             return np.asarray(view.valid != 0)
         return memory.stored_at(view.address, view.valid.size)
 

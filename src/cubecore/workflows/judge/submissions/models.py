@@ -21,7 +21,7 @@ from cubecore.errors import CubecoreError, unable
 from cubecore.frontends.cpp.host_programs.torch_glue import TorchBinding, compiled_binding
 from cubecore.frontends.cpp.operator_projects.operator_project import OperatorProject
 from cubecore.frontends.cpp.rewriting.source import source_of
-from cubecore.frontends.kernels.session import current_session, is_blank
+from cubecore.frontends.kernels.session import current_session, is_blank, sampled_count
 from cubecore.workflows.judge.blame import goes_further_in
 from cubecore.workflows.judge.cheating.torch_operations import noted
 from cubecore.workflows.judge.limits import JudgeOptions
@@ -123,14 +123,12 @@ def _operators(
         places = range(len(arguments) - len(outputs), len(arguments))
         fresh = [n for n, at in zip(outputs, places, strict=True) if unwritten[at]]
         call = project.aclnn(registration.type, arguments, outputs=fresh)
-        session = current_session()
-        sampled = session is not None and session.sampled > 0
         masks: list[NDArray[np.bool_] | None] = [None] * len(arguments)
         for output, at in zip(outputs, places, strict=True):
             if output in fresh and not isinstance(arguments[at], list):
                 kernel_name = call.parameters.get(output, output)
                 if kernel_name in call.launch.unwritten:
-                    marks = call.launch.stored if sampled else call.launch.written
+                    marks = call.launch.stored if sampled_count() else call.launch.written
                     masks[at] = marks(kernel_name)
         return masks
 

@@ -121,11 +121,11 @@ class ArrayRef {
   ArrayRef(const std::array<T, N>& values) : data_(values.data()), size_(N) {}
   template <size_t N>
   ArrayRef(const T (&values)[N]) : data_(values), size_(N) {}
-  ArrayRef(const std::initializer_list<T>& values, const cubecore::glue::Expression& made = {})
-      : data_(values.begin()), size_(values.size()), ended_(made.ended()) {}
+  ArrayRef(const std::initializer_list<T>& values, const cubecore::glue::Expression& maker = {})
+      : data_(values.begin()), size_(values.size()), ended_(maker.ended()) {}
   template <typename A>
-  ArrayRef(std::vector<T, A>&& values, const cubecore::glue::Expression& made = {})
-      : data_(values.data()), size_(values.size()), ended_(made.ended()) {}
+  ArrayRef(std::vector<T, A>&& values, const cubecore::glue::Expression& maker = {})
+      : data_(values.data()), size_(values.size()), ended_(maker.ended()) {}
 
   const T* begin() const { return data(); }
   const T* end() const { return data() + size_; }
